@@ -1,0 +1,123 @@
+"""The native core, as Python sees it. Translation only: behaviour is in native/."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+VERSION: Final[str]
+"""The version of the native core; equal to the distribution's."""
+
+class NativeError(Exception):
+    """Base of what the native core raises; ``pegaflow.errors`` has the tree."""
+
+class ConfigError(NativeError):
+    """A setting cannot be used; the text names it, its value and what is allowed."""
+
+class Unreachable(NativeError):
+    """No daemon answers on the socket."""
+
+class CallTimeout(NativeError):
+    """The daemon did not answer within the deadline."""
+
+class Refused(NativeError):
+    """The daemon answered with an error; the text is its sentence."""
+
+def serve(config_json: str, ready: Callable[[str], None]) -> None:
+    """Run the daemon in this process until SIGTERM, SIGINT or ``Control.Stop``.
+
+    ``config_json`` is the JSON of ``pegaflow.config.DaemonConfig``. ``ready`` is called once, from this
+    thread, with the JSON of ``{"socket", "http_addr", "pid", "boot_id", "pool_bytes", "pool_kind", "pool_path"}`` when the daemon answers.
+    Releases the GIL. Raises ``ConfigError`` for what the configuration got wrong.
+    """
+
+def status(socket: str, timeout_s: float) -> str:
+    """The daemon's status document as JSON."""
+
+def stop(socket: str, purge: bool, timeout_s: float) -> str:
+    """Drain and end the daemon; returns when its process has ended.
+
+    JSON of ``{"pid", "pool_bytes_kept"}``. Raises ``CallTimeout`` when the process outlives ``timeout_s``.
+    """
+
+@final
+class Lookup:
+    """The state of one request's lookup."""
+
+    state: str
+    """``"ready"``, ``"ask_again"`` (no answer yet) or ``"off"`` (no daemon: count on no hits)."""
+    memory_blocks: int
+    ssd_blocks: int
+    remote_blocks: int
+    lease_id: int
+    """0 when there are no hits."""
+    boot_id: int
+
+@final
+class SchedulerClient:
+    """The scheduler side's session: lookups and leases. Connects and reconnects by itself; no method raises for a lost daemon."""
+
+    def __init__(
+        self,
+        socket: str,
+        engine_key: bytes,
+        engine_id: str,
+        namespace: bytes,
+        model: str,
+        workers: int,
+        shards: int,
+    ) -> None: ...
+    def lookup(self, request_id: str, hashes: bytes, hash_bytes: int, wait_s: float) -> Lookup:
+        """Ask once per request and identity; the same call again returns the same answer.
+
+        Waits at most ``wait_s`` for the answer, then says ``"ask_again"`` while the call goes on with its own deadline.
+        Other hashes for the same request end the earlier lookup (its lease is released) and begin a new one.
+        """
+    def take(self, request_id: str) -> tuple[int, int] | None:
+        """``(lease_id, boot_id)`` of the request's answer, which now belongs to a load; None when there is none."""
+    def forget(self, request_id: str) -> None:
+        """The request is gone: release its lease, also one in an answer that comes later."""
+    def release(self, lease_id: int, boot_id: int) -> None:
+        """Give back a lease that was taken and will not be loaded."""
+    def attached(self) -> bool: ...
+    def counters(self) -> dict[str, int]:
+        """Monotonic counts: lookups, answers, timeouts, breaker_opened, attaches, leases_held (a gauge)."""
+    def close(self) -> None: ...
+
+@final
+class TransferEnd:
+    """The end of one save or load."""
+
+    transfer_id: int
+    request_id: str
+    kind: str
+    """``"save"`` or ``"load"``."""
+    ok: bool
+    """Load: all bytes are in place. Save: the answer came and nothing was revoked."""
+    blocks: int
+    bytes: int
+    seconds: float
+    message: str
+
+@final
+class WorkerClient:
+    """One worker's session: registration and transfers. Connects, reconnects and registers again by itself."""
+
+    def __init__(self, socket: str, engine_id: str, rank: int, shard: int, layout_json: str) -> None:
+        """``layout_json``: ``{"hash_bytes": int, "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride", "segments": [[offset, length], ..]}, ..]}]}``."""
+    def identify(self, engine_key: bytes, namespace: bytes) -> None:
+        """Tell which engine this worker is of; the first call starts the session. The same values again change nothing."""
+    def save(self, request_id: str, hashes: bytes, block_ids: Sequence[int]) -> int | None:
+        """Start a save; its transfer id, or None when there is no daemon to save to (nothing to wait for)."""
+    def load(
+        self, request_id: str, lease_id: int, boot_id: int, first: int, block_ids: Sequence[int]
+    ) -> int:
+        """Start a load; its transfer id. A load that cannot start ends as failed at the next ``poll``."""
+    def revoke(self, transfer_id: int) -> bool:
+        """Take the grant back. True: the blocks are free now. False: a copy is under way, wait for its end in ``poll``."""
+    def poll(self) -> list[TransferEnd]:
+        """The transfers that ended since the last call. Each transfer ends exactly once, and only when nobody can touch its blocks any more."""
+    def in_flight(self) -> int: ...
+    def attached(self) -> bool: ...
+    def last_error(self) -> str | None:
+        """Why the worker is not registered, when the daemon refused it."""
+    def counters(self) -> dict[str, int]: ...
+    def close(self) -> None: ...
