@@ -101,7 +101,9 @@ class TransferEnd:
 class WorkerClient:
     """One worker's session: registration and transfers. Connects, reconnects and registers again by itself."""
 
-    def __init__(self, socket: str, engine_id: str, rank: int, shard: int, layout_json: str) -> None:
+    def __init__(
+        self, socket: str, engine_id: str, rank: int, shard: int, layout_json: str
+    ) -> None:
         """``layout_json``: ``{"hash_bytes": int, "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride", "segments": [[offset, length], ..]}, ..]}]}``."""
     def identify(self, engine_key: bytes, namespace: bytes) -> None:
         """Tell which engine this worker is of; the first call starts the session. The same values again change nothing."""

@@ -1,0 +1,98 @@
+"""The kinds of values that settings have: how their text is read, and what is allowed."""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pegaflow.config.locations import SOCKET_MAX_BYTES
+from pegaflow.units import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
+
+AUTO: Final = "auto"
+"""The text of a value that the daemon finds by itself; its parsed form is None."""
+
+NONE: Final = "none"
+"""The text of a value that is not set; its parsed form is None."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of value. ``parse`` raises ``ValueError`` for text that is not ``allowed``."""
+
+    allowed: str
+    parse: Callable[[str], Any]
+
+    def or_word(self, word: str) -> "Kind":
+        """This kind, or ``word``, which parses to None."""
+        return Kind(
+            f"{word}, or {self.allowed}",
+            lambda text: None if text.strip().lower() == word else self.parse(text),
+        )
+
+
+def choice(*words: str) -> Kind:
+    """One of a few words."""
+
+    def parse(text: str) -> str:
+        word = text.strip().lower()
+        if word not in words:
+            raise ValueError(text)
+        return word
+
+    return Kind("one of " + ", ".join(words), parse)
+
+
+def integer(least: int, most: int) -> Kind:
+    """A whole number from ``least`` to ``most``."""
+
+    def parse(text: str) -> int:
+        number = int(text)
+        if not least <= number <= most:
+            raise ValueError(text)
+        return number
+
+    return Kind(f"a whole number from {least} to {most}", parse)
+
+
+def _positive_size(text: str) -> int:
+    size = parse_size(text)
+    if size == 0:
+        raise ValueError(text)
+    return size
+
+
+def _positive_duration(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds == 0:
+        raise ValueError(text)
+    return seconds
+
+
+def _path(text: str) -> str:
+    if not text.strip() or "\0" in text:
+        raise ValueError(text)
+    return str(Path(text).expanduser().absolute())
+
+
+def _socket_path(text: str) -> str:
+    path = _path(text)
+    if len(os.fsencode(path)) > SOCKET_MAX_BYTES:
+        raise ValueError(text)
+    return path
+
+
+def _address(text: str) -> str:
+    match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})", text.strip(), re.ASCII)
+    if match is None or int(match[2]) > 65535:
+        raise ValueError(text)
+    return match[0]
+
+
+SIZE: Final = Kind(SIZE_FORM, _positive_size)
+DURATION: Final = Kind(DURATION_FORM, _positive_duration)
+PATH: Final = Kind("a path", _path)
+SOCKET_PATH: Final = Kind(f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
+ADDRESS: Final = Kind("host:port such as 127.0.0.1:9091", _address)
+GROUP: Final = Kind("the name of a group of this host", str.strip)

@@ -1,0 +1,90 @@
+"""The size of a pool that is to be found automatically."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pegaflow.errors import ConfigError
+from pegaflow.units import format_size
+
+MEMORY_SHARE: Final = 0.5
+"""The share of free memory that an automatic pool takes."""
+
+DIRECTORY_SHARE: Final = 0.9
+"""The share of the pool directory's free space that an automatic pool takes at most."""
+
+AUTO_RULE: Final = (
+    f"{MEMORY_SHARE:.0%} of free memory (of the control group's, where that is less), "
+    f"at most {DIRECTORY_SHARE:.0%} of what is free in the pool's directory or /dev/shm"
+)
+"""The rule in words, for help and documentation."""
+
+_GRAIN: Final = 2 << 20
+_SHARED_MEMORY: Final = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class AutoPool:
+    """An automatic pool's size in bytes, and the sentence that says where it comes from."""
+
+    size: int
+    reason: str
+
+
+def auto_pool(
+    pool_dir: str | None, *, proc: Path = Path("/proc"), cgroup: Path | None = None
+) -> AutoPool:
+    """The pool that ``AUTO_RULE`` gives now; tests bring their own ``proc`` and ``cgroup``."""
+    free = _free_memory(proc, cgroup or _own_cgroup(proc))
+    directory = Path(pool_dir) if pool_dir else _SHARED_MEMORY
+    room = _free_space(directory)
+    by_memory, by_room = int(free * MEMORY_SHARE), int(room * DIRECTORY_SHARE)
+    if by_memory <= by_room:
+        size, reason = by_memory, f"{MEMORY_SHARE:.0%} of {format_size(free)} of free memory"
+    else:
+        size, reason = by_room, f"{DIRECTORY_SHARE:.0%} of {format_size(room)} free in {directory}"
+    size -= size % _GRAIN
+    if size == 0:
+        raise ConfigError(
+            f"pool_size = auto finds no room: {reason}; free some, or set a size such as 1GiB"
+        )
+    return AutoPool(size, reason)
+
+
+def _free_memory(proc: Path, cgroup: Path) -> int:
+    meminfo = (proc / "meminfo").read_text()
+    available = next(line for line in meminfo.splitlines() if line.startswith("MemAvailable:"))
+    free = int(available.split()[1]) * 1024
+    for group in (cgroup, *cgroup.parents):
+        limit, current = _read_number(group / "memory.max"), _read_number(group / "memory.current")
+        if limit is not None and current is not None:
+            free = min(free, max(limit - current, 0))
+    return free
+
+
+def _own_cgroup(proc: Path) -> Path:
+    try:
+        lines = (proc / "self/cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    path = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+    return Path("/sys/fs/cgroup") / path
+
+
+def _read_number(path: Path) -> int | None:
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def _free_space(directory: Path) -> int:
+    try:
+        space = os.statvfs(directory)
+    except OSError as error:
+        raise ConfigError(
+            f"the pool's directory {directory} cannot be used: {error.strerror}"
+        ) from error
+    return space.f_bavail * space.f_frsize

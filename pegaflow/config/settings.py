@@ -1,0 +1,110 @@
+"""The table of settings. Flags, environment variables, documentation and checks come from it.
+
+A setting's key in the file, its variable and its flag are one name: ``pool_size``,
+``PEGAFLOW_POOL_SIZE``, ``--pool-size``.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pegaflow.config import kinds
+from pegaflow.config.kinds import AUTO, NONE, Kind
+from pegaflow.config.locations import runtime_directory
+from pegaflow.config.pool import AUTO_RULE
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. ``default`` is text as a user would write it, or finds that text."""
+
+    key: str
+    kind: Kind
+    default: str | Callable[[Mapping[str, str]], str]
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """The command line's name of it."""
+        return "--" + self.key.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment's name of it."""
+        return "PEGAFLOW_" + self.key.upper()
+
+    def default_text(self, environ: Mapping[str, str]) -> str:
+        """The default as text."""
+        return self.default if isinstance(self.default, str) else self.default(environ)
+
+
+def _setting(kind: Kind, default: str | Callable[[Mapping[str, str]], str], help: str) -> Any:
+    return dataclasses.field(metadata={"kind": kind, "default": default, "help": help})
+
+
+def _default_socket(environ: Mapping[str, str]) -> str:
+    return str(runtime_directory(environ) / "daemon.sock")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Every setting with its value in force; None stands for ``auto`` and ``none``."""
+
+    socket: str = _setting(
+        kinds.SOCKET_PATH,
+        _default_socket,
+        "The daemon's Unix socket; by default in $XDG_RUNTIME_DIR/pegaflow, else in /run/pegaflow.",
+    )
+    socket_group: str | None = _setting(
+        kinds.GROUP.or_word(NONE),
+        NONE,
+        "A group whose members may use the socket too (mode 0660 instead of 0600).",
+    )
+    http_addr: str | None = _setting(
+        kinds.ADDRESS.or_word(AUTO),
+        AUTO,
+        "Where health, readiness and metrics are served; auto: 127.0.0.1:9091, or the next free "
+        "port, which `pegaflow status` tells.",
+    )
+    pool_size: int | None = _setting(
+        kinds.SIZE.or_word(AUTO), AUTO, f"Bytes of the memory tier; auto: {AUTO_RULE}."
+    )
+    pool_dir: str | None = _setting(
+        kinds.PATH.or_word(AUTO),
+        AUTO,
+        "Where the pool is, on hugetlbfs or tmpfs; auto: hugetlbfs or /dev/shm with room for it, "
+        "else anonymous memory, which ends with the daemon.",
+    )
+    eviction_policy: str = _setting(
+        kinds.choice("lru", "s3fifo"), "lru", "Which blocks leave first when the pool is full."
+    )
+    lease_ttl: float = _setting(
+        kinds.DURATION, "600s", "How long an engine may hold hits that it does not renew."
+    )
+    copy_threads: int = _setting(
+        kinds.integer(1, 64), "2", "Threads that copy blocks from and to engines' memory."
+    )
+    drain_timeout: float = _setting(
+        kinds.DURATION, "10s", "How long a stopping daemon waits for transfers in flight."
+    )
+    log_level: str = _setting(
+        kinds.choice("error", "warn", "info", "debug", "trace"), "info", "How much is logged."
+    )
+    log_format: str = _setting(kinds.choice("text", "json"), "text", "The form of a log line.")
+    log_file: str | None = _setting(
+        kinds.PATH.or_word(AUTO),
+        AUTO,
+        "The log of a detached daemon; auto: daemon.log beside the socket.",
+    )
+    pid_file: str | None = _setting(
+        kinds.PATH.or_word(AUTO),
+        AUTO,
+        "The pid of a detached daemon; auto: daemon.pid beside the socket.",
+    )
+
+
+SETTINGS: Final[Mapping[str, Setting]] = {
+    field.name: Setting(key=field.name, **field.metadata) for field in dataclasses.fields(Config)
+}
+"""The table, by key."""
