@@ -1,0 +1,127 @@
+"""A daemon in a directory of its own, started and ended by a test."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from pegaflow import _native
+from tests.engine.process_tree import ProcessTree
+from tests.engine.waiting import wait_until
+
+_START_S: Final = 20.0
+_CALL_S: Final = 5.0
+
+
+class DaemonProcess:
+    """``pegaflow serve`` on a socket of its own; ``start`` may follow ``kill``.
+
+    The directory is in the system's temporary one: a Unix socket's path has 107 bytes at most.
+    """
+
+    def __init__(
+        self,
+        pool_size: str = "256MiB",
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="pegaflow-")
+        self.directory = Path(self._directory.name)
+        self.socket = self.directory / "daemon.sock"
+        self.log = self.directory / "daemon.log"
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("PEGAFLOW_")}
+        self._environment = (
+            kept | {"XDG_CONFIG_HOME": str(self.directory)} | dict(environment or {})
+        )
+        self._command = [
+            str(Path(sys.executable).with_name("pegaflow")),
+            "serve",
+            f"--socket={self.socket}",
+            f"--pool-size={pool_size}",
+            *options,
+        ]
+        self._tree: ProcessTree | None = None
+
+    @property
+    def pid(self) -> int:
+        """The daemon's process."""
+        return self._running().pid
+
+    def start(self) -> Self:
+        """Start it and wait until it answers."""
+        self._tree = ProcessTree(self._command, self._environment, self.log)
+        wait_until(self._answers, "the daemon answers", _START_S)
+        return self
+
+    def status(self) -> dict[str, Any]:
+        """The status document of ``pegaflow status --json``."""
+        document: dict[str, Any] = json.loads(_native.status(str(self.socket), _CALL_S))
+        return document
+
+    def pause(self) -> None:
+        """SIGSTOP, and wait until the process has stopped."""
+        os.kill(self.pid, signal.SIGSTOP)
+        self.wait_stopped()
+
+    def wait_stopped(self, seconds: float = 10.0) -> None:
+        """Wait until the process is stopped, by ``pause`` or by itself."""
+        wait_until(lambda: _state(self.pid) == "T", "the daemon has stopped", seconds)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        self._running().kill()
+        self._tree = None
+
+    def stop(self, seconds: float = 20.0) -> int:
+        """SIGTERM: the exit code."""
+        code = self._running().terminate(seconds)
+        self._tree = None
+        return code
+
+    def close(self) -> None:
+        """End it if it runs, free its memory and remove the directory."""
+        if self._tree is not None:
+            try:
+                _native.stop(str(self.socket), True, _CALL_S)
+            except _native.NativeError:
+                pass
+            finally:
+                self.kill()
+        self._directory.cleanup()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _running(self) -> ProcessTree:
+        assert self._tree is not None, "the daemon does not run"
+        return self._tree
+
+    def _answers(self) -> bool:
+        tree = self._running()
+        assert not tree.has_ended(), f"the daemon has ended at its start\n{tree.log_tail()}"
+        try:
+            self.status()
+        except _native.NativeError:
+            return False
+        return True
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

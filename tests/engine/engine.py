@@ -1,0 +1,170 @@
+"""A vLLM server in a process tree of its own, asked over HTTP and read by its own counters."""
+
+import json
+import socket as sockets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.engine.process_tree import ProcessTree
+from tests.engine.stepped_engine import Hits
+from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
+from tests.engine.waiting import wait_until
+
+START_S: Final = 240.0
+"""How long a server may take to answer; about 35 s on two idle cores."""
+
+_ANSWER_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The answer to one prompt."""
+
+    tokens: tuple[int, ...]
+    gaps: tuple[float, ...]
+    """Distance of the two best log-probabilities at each position."""
+    first_token_s: float
+    hits: Hits
+    """Prompt tokens that vLLM did not compute for this prompt."""
+
+
+class EngineProcess:
+    """vLLM's OpenAI server, started by ``pegaflow vllm``."""
+
+    def __init__(
+        self,
+        install: VllmInstall,
+        model: Path,
+        daemon_socket: Path,
+        log: Path,
+        options: Sequence[str] = (),
+    ) -> None:
+        self._model = str(model)
+        port = _free_port()
+        command = [
+            str(install.pegaflow),
+            "vllm",
+            f"--socket={daemon_socket}",
+            "--",
+            f"--model={model}",
+            "--host=127.0.0.1",
+            f"--port={port}",
+            "--dtype=float32",
+            f"--block-size={BLOCK_TOKENS}",
+            f"--max-model-len={MAX_TOKENS}",
+            "--enforce-eager",
+            *options,
+        ]
+        self._tree = ProcessTree(command, install.environment(daemon_socket), log)
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=_ANSWER_S)
+        self._asked = 0
+
+    @property
+    def pid(self) -> int:
+        """The first process of the tree."""
+        return self._tree.pid
+
+    def wait_ready(self) -> Self:
+        """Wait until the server answers /health."""
+        wait_until(self._is_healthy, "the engine answers /health", START_S)
+        return self
+
+    def complete(self, prompt: Sequence[int], generate: int) -> Completion:
+        """Greedy completion of token ids; one call at a time, or the hits are not its own."""
+        before = self.hits()
+        body = {
+            "model": self._model,
+            "prompt": list(prompt),
+            "max_tokens": generate,
+            "temperature": 0,
+            "ignore_eos": True,
+            "logprobs": 2,
+            "return_token_ids": True,
+            "stream": True,
+        }
+        tokens: list[int] = []
+        gaps: list[float] = []
+        first_token_s = 0.0
+        began = time.perf_counter()
+        with self._http.stream("POST", "/v1/completions", json=body) as response:
+            response.raise_for_status()
+            for line in response.iter_lines():
+                if not line.startswith("data: {"):
+                    continue
+                choice = _choice(json.loads(line.removeprefix("data: ")))
+                if not tokens:
+                    first_token_s = time.perf_counter() - began
+                tokens += choice["token_ids"] or []
+                gaps += [_gap(position) for position in choice["logprobs"]["top_logprobs"]]
+        self._asked += 1
+        wait_until(self._has_counted, "vLLM counts the request", _ANSWER_S)
+        return Completion(tuple(tokens), tuple(gaps), first_token_s, self.hits().since(before))
+
+    def hits(self) -> Hits:
+        """vLLM's counters so far."""
+        return Hits(
+            local=self._counter("vllm:prefix_cache_hits"),
+            external=self._counter("vllm:external_prefix_cache_hits"),
+        )
+
+    def kill(self) -> int:
+        """SIGKILL every process of the engine; returns how many, once all have ended."""
+        self._http.close()
+        return self._tree.kill()
+
+    def __enter__(self) -> Self:
+        return self.wait_ready()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    def _is_healthy(self) -> bool:
+        assert not self._tree.has_ended(), f"the engine has ended\n{self._tree.log_tail()}"
+        try:
+            return self._http.get("/health").is_success
+        except httpx.TransportError:
+            return False
+
+    def _has_counted(self) -> bool:
+        return self._counter("vllm:request_success") >= self._asked
+
+    def _counter(self, name: str) -> int:
+        text = self._http.get("/metrics").raise_for_status().text
+        return sum(
+            int(sample.value)
+            for family in text_string_to_metric_families(text)
+            if family.name == name
+            for sample in family.samples
+            if sample.name == f"{name}_total"
+        )
+
+
+def _choice(event: dict[str, Any]) -> dict[str, Any]:
+    if "error" in event:
+        raise AssertionError(f"vLLM answers with an error: {event['error']}")
+    choice: dict[str, Any] = event["choices"][0]
+    return choice
+
+
+def _gap(position: dict[str, float]) -> float:
+    best = sorted(position.values(), reverse=True)
+    return best[0] - best[1]
+
+
+def _free_port() -> int:
+    with sockets.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,53 @@
+"""Which vLLM the engine suite runs, and the environment that makes it small and repeatable."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+BLOCK_TOKENS: Final = 32
+"""vLLM's block size: on the CPU a multiple of 32."""
+
+MAX_TOKENS: Final = 1024
+"""Longest prompt with its answer."""
+
+_CHECKOUT: Final = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class VllmInstall:
+    """A virtual environment that holds vLLM and our wheel."""
+
+    root: Path
+
+    @classmethod
+    def chosen(cls) -> "VllmInstall":
+        """The one that ``PEGAFLOW_TEST_VLLM`` names, else the checkout's ``.venv-vllm``."""
+        named = os.environ.get("PEGAFLOW_TEST_VLLM")
+        return cls(Path(named).absolute() if named else _CHECKOUT / ".venv-vllm")
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.root / "bin" / "python"
+
+    @property
+    def pegaflow(self) -> Path:
+        """Its command line."""
+        return self.root / "bin" / "pegaflow"
+
+    def environment(self, socket: Path) -> dict[str, str]:
+        """This process's environment with what an engine needs to find ``socket``."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("VLLM_")}
+        return kept | {
+            "PEGAFLOW_SOCKET": str(socket),
+            # Two OpenMP threads on two busy cores make a step 30 times slower.
+            "OMP_NUM_THREADS": "1",
+            # The count of better tokens is compiled at the first request with logprobs: 17 s.
+            "TORCHDYNAMO_DISABLE": "1",
+            "PYTHONHASHSEED": "0",
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_SERVER_DEV_MODE": "1",
+        }
