@@ -3,3 +3,9 @@
 //! Knows nothing of gRPC, HTTP, Python or vLLM.
 
 pub mod error;
+pub mod eviction;
+pub mod lease;
+pub mod pool;
+pub mod space;
+pub mod store;
+mod sync;

@@ -1,0 +1,42 @@
+//! Where a page is in this process.
+
+use std::ptr::NonNull;
+
+/// Address and length of a page's bytes: valid while the [`Hits`](crate::store::Hits) or
+/// [`PageWriter`](crate::store::PageWriter) that gave it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PagePtr {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+#[expect(
+    unsafe_code,
+    reason = "an address may move between threads; using it is unsafe in itself"
+)]
+// SAFETY: the pointer is only an address here: whoever dereferences it has to hold the page's pin.
+unsafe impl Send for PagePtr {}
+#[expect(
+    unsafe_code,
+    reason = "an address may be read by several threads; using it is unsafe in itself"
+)]
+// SAFETY: as for Send.
+unsafe impl Sync for PagePtr {}
+
+impl PagePtr {
+    /// The page of `len` bytes that begins at `start`.
+    pub fn new(start: NonNull<u8>, len: usize) -> Self {
+        Self { start, len }
+    }
+
+    /// The first byte; writing is for the holder of a `PageWriter` only.
+    pub fn as_ptr(self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Bytes of the page.
+    #[expect(clippy::len_without_is_empty, reason = "no page is empty")]
+    pub fn len(self) -> usize {
+        self.len
+    }
+}

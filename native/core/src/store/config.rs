@@ -1,0 +1,20 @@
+//! What a store is opened with.
+
+use std::path::PathBuf;
+
+use crate::eviction::PolicyKind;
+
+/// The settings of a [`Store`](super::Store).
+#[derive(Debug, Clone)]
+pub struct StoreConfig {
+    /// Bytes of the pool; rounded down to whole slabs.
+    pub pool_bytes: u64,
+    /// Where the pool's file lies: hugetlbfs or tmpfs. None: /dev/shm, or anonymous memory where that has no room.
+    pub pool_dir: Option<PathBuf>,
+    /// The daemon's socket, which names the pool's files.
+    pub socket: PathBuf,
+    /// Random per start of the daemon.
+    pub boot_id: u64,
+    /// Which block goes when room is needed.
+    pub policy: PolicyKind,
+}

@@ -1,0 +1,5 @@
+//! The locks and atomics of the index, store and lease code, so that a model checker can stand in for them.
+
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub(crate) use std::sync::{Arc, Weak};
