@@ -25,4 +25,4 @@ pub const NAMESPACE_BYTES: usize = 32;
 /// The fewest bytes of a block hash.
 pub const HASH_BYTES_MIN: u32 = 8;
 /// The most bytes of a block hash.
-pub const HASH_BYTES_MAX: u32 = 64;
+pub const HASH_BYTES_MAX: u32 = 32;

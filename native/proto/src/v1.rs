@@ -121,7 +121,7 @@ pub struct RegisterRequest {
     /// The namespace that the scheduler side computed.
     #[prost(bytes = "bytes", tag = "2")]
     pub namespace: ::prost::bytes::Bytes,
-    /// Bytes of one block hash: 8 to 64.
+    /// Bytes of one block hash: 8 to 32.
     #[prost(uint32, tag = "3")]
     pub hash_bytes: u32,
     /// One entry a cache group; only one group is supported so far.
