@@ -1,0 +1,1 @@
+"""The fence: a copy that goes on late never touches blocks that were used again."""

@@ -1,0 +1,96 @@
+/* Preloaded into the daemon: stops its process at the n-th step of a transfer.
+ *
+ * A step is the moment before or after a call that the fence orders: a copy between processes, or a
+ * read or write of a grant word. The test arms it through a file that both map.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct control {
+    _Atomic uint64_t stop_at; /* 0: only count */
+    _Atomic uint64_t seen;
+};
+
+static struct control *control;
+
+__attribute__((constructor)) static void map_control(void)
+{
+    const char *path = getenv("STOP_POINTS");
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    void *mapped = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (mapped != MAP_FAILED)
+        control = mapped;
+}
+
+static void step(void)
+{
+    if (control && atomic_fetch_add(&control->seen, 1) + 1 == atomic_load(&control->stop_at))
+        syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSTOP);
+}
+
+static int is_grant_file(int fd)
+{
+    char link[64], path[512];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0)
+        return 0;
+    path[length] = 0;
+    return strstr(path, ".grants/") != NULL;
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long locals,
+                         const struct iovec *remote, unsigned long remotes, unsigned long flags)
+{
+    step();
+    ssize_t result = NEXT(process_vm_readv)(pid, local, locals, remote, remotes, flags);
+    step();
+    return result;
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long locals,
+                          const struct iovec *remote, unsigned long remotes, unsigned long flags)
+{
+    step();
+    ssize_t result = NEXT(process_vm_writev)(pid, local, locals, remote, remotes, flags);
+    step();
+    return result;
+}
+
+ssize_t pread64(int fd, void *bytes, size_t length, off64_t offset)
+{
+    int counts = is_grant_file(fd);
+    if (counts)
+        step();
+    ssize_t result = NEXT(pread64)(fd, bytes, length, offset);
+    if (counts)
+        step();
+    return result;
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset)
+{
+    int counts = is_grant_file(fd);
+    if (counts)
+        step();
+    ssize_t result = NEXT(pwrite64)(fd, bytes, length, offset);
+    if (counts)
+        step();
+    return result;
+}

@@ -1,0 +1,40 @@
+"""Stops a daemon at the n-th step of a transfer: the near end of ``stop_points.c``."""
+
+import mmap
+import os
+import struct
+import subprocess
+from pathlib import Path
+from typing import Final
+
+_SOURCE: Final = Path(__file__).with_name("stop_points.c")
+_STOP_AT: Final = 0
+_SEEN: Final = 8
+
+
+class StopPoints:
+    """A library for ``LD_PRELOAD`` in ``directory`` and the words that arm it."""
+
+    def __init__(self, directory: Path) -> None:
+        library = directory / "stop_points.so"
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, _SOURCE, "-ldl"],
+            check=True,
+        )
+        words = directory / "stop_points.words"
+        words.write_bytes(bytes(16))
+        self.environment: Final = {"LD_PRELOAD": str(library), "STOP_POINTS": str(words)}
+        descriptor = os.open(words, os.O_RDWR)
+        self._words = mmap.mmap(descriptor, 16)
+        os.close(descriptor)
+
+    def arm(self, step: int) -> None:
+        """Stop at this step from now on, counted from 1; 0 only counts."""
+        struct.pack_into("<Q", self._words, _SEEN, 0)
+        struct.pack_into("<Q", self._words, _STOP_AT, step)
+
+    def disarm(self) -> int:
+        """Stop no more; how many steps there were since ``arm``."""
+        struct.pack_into("<Q", self._words, _STOP_AT, 0)
+        seen: int = struct.unpack_from("<Q", self._words, _SEEN)[0]
+        return seen
