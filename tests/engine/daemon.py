@@ -52,16 +52,19 @@ class DaemonProcess:
         """The daemon's process."""
         return self._running().pid
 
-    def start(self) -> Self:
+    def start(self) -> None:
         """Start it and wait until it answers."""
         self._tree = ProcessTree(self._command, self._environment, self.log)
         wait_until(self._answers, "the daemon answers", _START_S)
-        return self
 
     def status(self) -> dict[str, Any]:
         """The status document of ``pegaflow status --json``."""
         document: dict[str, Any] = json.loads(_native.status(str(self.socket), _CALL_S))
         return document
+
+    def blocks(self) -> int:
+        """Blocks that it has cached."""
+        return sum(space["blocks"] for space in self.status()["namespaces"])
 
     def pause(self) -> None:
         """SIGSTOP, and wait until the process has stopped."""
@@ -99,7 +102,12 @@ class DaemonProcess:
         self._directory.cleanup()
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
 
     def __exit__(
         self,

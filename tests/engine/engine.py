@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.engine.hits import Hits
 from tests.engine.process_tree import ProcessTree
-from tests.engine.stepped_engine import Hits
 from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
 from tests.engine.waiting import wait_until
 
@@ -71,10 +71,9 @@ class EngineProcess:
         """The first process of the tree."""
         return self._tree.pid
 
-    def wait_ready(self) -> Self:
+    def wait_ready(self) -> None:
         """Wait until the server answers /health."""
         wait_until(self._is_healthy, "the engine answers /health", START_S)
-        return self
 
     def complete(self, prompt: Sequence[int], generate: int) -> Completion:
         """Greedy completion of token ids; one call at a time, or the hits are not its own."""
@@ -120,7 +119,7 @@ class EngineProcess:
         return self._tree.kill()
 
     def __enter__(self) -> Self:
-        return self.wait_ready()
+        return self
 
     def __exit__(
         self,

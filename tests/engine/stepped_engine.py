@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from tests.engine.hits import Hits
 from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
 
 _DRIVER: Final = Path(__file__).with_name("driver.py")
@@ -42,18 +43,6 @@ class Scheduled:
     """Requests that wait for their external blocks."""
     tokens: Mapping[str, int]
     """Tokens to compute, by request."""
-
-
-@dataclass(frozen=True)
-class Hits:
-    """Prompt tokens that vLLM found, by its own counters."""
-
-    local: int
-    external: int
-
-    def since(self, before: "Hits") -> "Hits":
-        """What came after ``before``."""
-        return Hits(self.local - before.local, self.external - before.external)
 
 
 class SteppedEngine:

@@ -16,34 +16,29 @@ _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class VllmInstall:
-    """A virtual environment that holds vLLM and our wheel."""
+    """A virtual environment that holds vLLM and our wheel, by its interpreter."""
 
-    root: Path
+    python: Path
 
     @classmethod
     def chosen(cls) -> "VllmInstall":
-        """The one that ``PEGAFLOW_TEST_VLLM`` names, else the checkout's ``.venv-vllm``."""
-        named = os.environ.get("PEGAFLOW_TEST_VLLM")
-        return cls(Path(named).absolute() if named else _CHECKOUT / ".venv-vllm")
-
-    @property
-    def python(self) -> Path:
-        """Its interpreter."""
-        return self.root / "bin" / "python"
+        """The one that ``VLLM_PYTHON`` names, else the checkout's ``.venv-vllm``."""
+        named = os.environ.get("VLLM_PYTHON")
+        return cls(Path(named).absolute() if named else _CHECKOUT / ".venv-vllm/bin/python")
 
     @property
     def pegaflow(self) -> Path:
         """Its command line."""
-        return self.root / "bin" / "pegaflow"
+        return self.python.with_name("pegaflow")
 
     def environment(self, socket: Path) -> dict[str, str]:
         """This process's environment with what an engine needs to find ``socket``."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("VLLM_")}
         return kept | {
             "PEGAFLOW_SOCKET": str(socket),
-            # Two OpenMP threads on two busy cores make a step 30 times slower.
+            # With two OpenMP threads on two busy cores a step is 30 times slower.
             "OMP_NUM_THREADS": "1",
-            # The count of better tokens is compiled at the first request with logprobs: 17 s.
+            # Else the first request with logprobs compiles for 17 s.
             "TORCHDYNAMO_DISABLE": "1",
             "PYTHONHASHSEED": "0",
             "HF_HUB_OFFLINE": "1",

@@ -1,0 +1,99 @@
+"""Daemon, engine, eight prompts, kill -9, new engine, the same prompts, a second engine."""
+
+import random
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from tests.demo.figures import Figures, Row
+from tests.demo.report import Report
+from tests.engine.daemon import DaemonProcess
+from tests.engine.engine import Completion, EngineProcess
+from tests.engine.prompts import Prompt, distinct_blocks, random_prompt
+from tests.engine.tiny_model import write_tiny_model
+from tests.engine.vllm_install import BLOCK_TOKENS, VllmInstall
+from tests.engine.waiting import wait_until
+
+PREFIX_TOKENS: Final = 8 * BLOCK_TOKENS
+PROMPT_TOKENS: Final = (317, 11 * BLOCK_TOKENS, 413, 470, 533, 589, 641, 700)
+"""The second one is an exact multiple of the block size."""
+
+_GENERATE: Final = 16
+_WARM_UP_TOKENS: Final = BLOCK_TOKENS // 2
+"""Too short for a block, so that it leaves nothing in a cache."""
+
+_SEALED_S: Final = 10.0
+
+
+def shared_prefix_prompts(seed: int) -> list[Prompt]:
+    """The eight prompts; they begin alike."""
+    source = random.Random(seed)
+    prefix = random_prompt(PREFIX_TOKENS, source)
+    return [prefix + random_prompt(tokens - PREFIX_TOKENS, source) for tokens in PROMPT_TOKENS]
+
+
+class Story:
+    """One run of the demo."""
+
+    def __init__(self, report: Report, install: VllmInstall) -> None:
+        self._report = report
+        self._install = install
+        self._errors: list[str] = []
+
+    def tell(self, seed: int) -> Figures:
+        """Run it."""
+        prompts = shared_prefix_prompts(seed)
+        with tempfile.TemporaryDirectory(prefix="pegaflow-demo-") as name:
+            directory = Path(name)
+            self._report.step("writing a tiny random Llama model (float32, 4 layers)")
+            model = write_tiny_model(directory / "model")
+            self._report.step("starting the daemon: pegaflow serve")
+            with DaemonProcess() as daemon:
+                rows = self._run(prompts, model, directory, daemon)
+        return Figures(rows, self._errors, engine_kills=1, seconds=self._report.seconds)
+
+    def _run(
+        self, prompts: Sequence[Prompt], model: Path, directory: Path, daemon: DaemonProcess
+    ) -> list[Row]:
+        def engine(name: str) -> EngineProcess:
+            self._report.step(f"starting {name}: pegaflow vllm (half a minute on two cores)")
+            return EngineProcess(self._install, model, daemon.socket, directory / f"{name}.log")
+
+        with engine("engine-1") as first:
+            self._warm_up(first)
+            cold = [self._ask(first, prompt) for prompt in prompts]
+            self._report.step(f"engine-1 computed {len(prompts)} prompts")
+            blocks = distinct_blocks(prompts)
+            wait_until(lambda: daemon.blocks() >= blocks, "all blocks are saved", _SEALED_S)
+            killed = first.kill()
+            self._report.step(f"kill -9: all {killed} processes of engine-1 have ended")
+
+        with engine("engine-2") as new:
+            self._warm_up(new)
+            after_kill = [self._ask(new, prompt) for prompt in prompts]
+            self._report.step("engine-2 answered the same prompts")
+
+            with engine("engine-3") as other, ThreadPoolExecutor() as pool:
+                self._warm_up(other)
+                second = []
+                for prompt in prompts:
+                    beside = pool.submit(self._ask, new, prompt)
+                    second.append(self._ask(other, prompt))
+                    beside.result()
+                self._report.step("engine-3 answered them too, with engine-2 at the same time")
+        return [Row(*row) for row in zip(prompts, cold, after_kill, second, strict=True)]
+
+    def _warm_up(self, engine: EngineProcess) -> None:
+        engine.wait_ready()
+        self._ask(engine, random_prompt(_WARM_UP_TOKENS))
+
+    def _ask(self, engine: EngineProcess, prompt: Prompt) -> Completion | None:
+        try:
+            return engine.complete(prompt, _GENERATE)
+        except (httpx.HTTPError, AssertionError) as error:
+            self._errors.append(f"a prompt of {len(prompt)} tokens failed: {error}")
+            return None
