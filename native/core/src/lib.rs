@@ -2,10 +2,14 @@
 //!
 //! Knows nothing of gRPC, HTTP, Python or vLLM.
 
+pub mod copy;
 pub mod error;
 pub mod eviction;
+pub mod grant;
+pub mod layout;
 pub mod lease;
 pub mod pool;
+pub mod process;
 pub mod space;
 pub mod store;
 mod sync;
