@@ -1,4 +1,4 @@
-"""``python -m tests.demo``: lines for people, then one JSON line; exit code 1 if anything differs."""
+"""The demo: lines for people, then one JSON line; exit code 1 if anything differs."""
 
 import argparse
 import json

@@ -64,9 +64,7 @@ class Figures:
         }.items():
             yield from self._hit_problems(engine, completions)
 
-    def _hit_problems(
-        self, engine: str, completions: Sequence[Completion | None]
-    ) -> Iterator[str]:
+    def _hit_problems(self, engine: str, completions: Sequence[Completion | None]) -> Iterator[str]:
         first = self.external_tokens(completions[:1])
         expected = full_block_tokens(self.rows[0].prompt)
         if first != expected:
@@ -113,7 +111,9 @@ def _prompt_document(row: Row) -> dict[str, Any]:
 
 
 def _completion_document(completion: Completion | None) -> dict[str, Any] | None:
-    return completion and {
+    if completion is None:
+        return None
+    return {
         "external_tokens": completion.hits.external,
         "local_tokens": completion.hits.local,
         "ttft_ms": round(1000 * completion.first_token_s, 1),

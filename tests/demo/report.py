@@ -27,7 +27,9 @@ class Report:
 
     def table(self, figures: Figures) -> None:
         """All prompts, and the sums."""
-        table = Table(title="Tokens computed / from PegaFlow / from vLLM's own cache, and ms to the first token")
+        table = Table(
+            title="Tokens computed / from PegaFlow / from vLLM's own cache, ms to the first token"
+        )
         table.add_column("prompt", justify="right")
         for engine in ("cold", "after kill -9", "second engine"):
             table.add_column(engine, justify="right")
@@ -41,7 +43,9 @@ class Report:
                 end_section=row is figures.rows[-1],
             )
         prompt_tokens = sum(len(row.prompt) for row in figures.rows)
-        columns = zip(*((row.cold, row.after_kill, row.second) for row in figures.rows), strict=True)
+        columns = zip(
+            *((row.cold, row.after_kill, row.second) for row in figures.rows), strict=True
+        )
         rates = []
         for column in columns:
             found = figures.external_tokens(column) + figures.local_tokens(column)

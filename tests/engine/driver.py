@@ -74,13 +74,12 @@ class Driver:
         return bool(self._engine.reset_prefix_cache())
 
     def counters(self) -> dict[str, int]:
-        """vLLM's own counts of tokens asked for and found, local and external."""
-        counts = {
+        """Counts by vLLM itself of tokens asked for and found, local and external."""
+        return {
             metric.name.removeprefix("vllm:"): int(metric.value)
             for metric in self._engine.get_metrics()
             if metric.name.endswith(("prefix_cache_hits", "prefix_cache_queries"))
         }
-        return counts
 
     def requests(self) -> dict[str, str]:
         """The status of each request that the scheduler holds, also of finished ones."""

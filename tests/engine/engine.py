@@ -107,7 +107,7 @@ class EngineProcess:
         return Completion(tuple(tokens), tuple(gaps), first_token_s, self.hits().since(before))
 
     def hits(self) -> Hits:
-        """vLLM's counters so far."""
+        """The engine's counters so far."""
         return Hits(
             local=self._counter("vllm:prefix_cache_hits"),
             external=self._counter("vllm:external_prefix_cache_hits"),

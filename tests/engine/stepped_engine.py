@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from tests.engine.hits import Hits
+from tests.engine.same_tokens import assert_same_tokens
 from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
 
 _DRIVER: Final = Path(__file__).with_name("driver.py")
@@ -33,6 +34,11 @@ class Answer:
     cached: int
     """Prompt tokens that were not computed, as vLLM counts them."""
     reason: str
+
+    def assert_same(self, warm: "Answer") -> None:
+        """Fail when ``warm``, a later run of the same prompt, gave other tokens."""
+        assert warm.reason == self.reason
+        assert_same_tokens(self.tokens, self.gaps, warm.tokens)
 
 
 @dataclass(frozen=True)
@@ -85,9 +91,7 @@ class SteppedEngine:
         """The process that holds scheduler, worker and KV tensors."""
         return self._process.pid
 
-    def add(
-        self, prompt: Sequence[int], generate: int = 8, salt: str | None = None
-    ) -> str:
+    def add(self, prompt: Sequence[int], generate: int = 8, salt: str | None = None) -> str:
         """Queue a request; its id, new for each call."""
         self._next_request += 1
         request = f"request-{self._next_request}"
@@ -110,9 +114,7 @@ class SteppedEngine:
         answers = [_answer(finished) for finished in self._ask("drain", seconds=_DRAIN_S)]
         return {answer.request: answer for answer in answers}
 
-    def generate(
-        self, prompt: Sequence[int], generate: int = 8, salt: str | None = None
-    ) -> Answer:
+    def generate(self, prompt: Sequence[int], generate: int = 8, salt: str | None = None) -> Answer:
         """One request from start to end."""
         request = self.add(prompt, generate, salt)
         return self.drain()[request]
@@ -126,7 +128,7 @@ class SteppedEngine:
         assert self._ask("reset"), "vLLM still holds blocks and does not reset its prefix cache"
 
     def hits(self) -> Hits:
-        """vLLM's counters so far."""
+        """The engine's counters so far."""
         counters = self._ask("counters")
         return Hits(
             local=counters["prefix_cache_hits"],

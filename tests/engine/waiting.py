@@ -13,7 +13,7 @@ class DeadlinePassed(AssertionError):
     """The condition did not become true in time."""
 
 
-def wait_until(condition: Callable[[], Answer], what: str, seconds: float) -> Answer:
+def wait_until(condition: Callable[[], Answer | None], what: str, seconds: float) -> Answer:
     """Ask ``condition`` until its answer is true and return that answer.
 
     Raises ``DeadlinePassed``, naming ``what``, after ``seconds``.

@@ -1,7 +1,6 @@
 """A daemon that stops itself at chosen steps, and an engine on it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

@@ -43,7 +43,9 @@ def test_blocks_used_again_after_a_revoke_keep_their_bytes_wherever_the_load_sto
 
         is_free = engine.worker.revoke(transfer)
         if not is_free:
-            assert engine.worker.poll() == [], f"step {step}: ended while the daemon holds the grant"
+            assert engine.worker.poll() == [], (
+                f"step {step}: ended while the daemon holds the grant"
+            )
             daemon.resume()
             engine.wait_end(transfer)
         used_again = engine.memory.refill(TARGET)

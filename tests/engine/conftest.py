@@ -1,0 +1,52 @@
+"""One daemon and one stepped engine for the suite; tests keep apart by fresh prompts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.daemon import DaemonProcess
+from tests.engine.stepped_engine import SteppedEngine
+from tests.engine.tiny_model import write_tiny_model
+from tests.engine.vllm_install import VllmInstall
+
+STEP_TOKENS = 256
+"""Tokens that one step computes at most: longer prompts are prefilled in chunks."""
+
+
+@pytest.fixture(scope="session")
+def install() -> VllmInstall:
+    return VllmInstall.chosen()
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="session")
+def daemon() -> Iterator[DaemonProcess]:
+    with DaemonProcess() as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="session")
+def shared_engine(
+    install: VllmInstall,
+    model: Path,
+    daemon: DaemonProcess,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[SteppedEngine]:
+    log = tmp_path_factory.mktemp("engine") / "engine.log"
+    with SteppedEngine(
+        install, model, daemon.socket, log, max_num_batched_tokens=STEP_TOKENS
+    ) as engine:
+        yield engine
+
+
+@pytest.fixture
+def engine(shared_engine: SteppedEngine) -> SteppedEngine:
+    """The suite's engine with an empty prefix cache of its own."""
+    shared_engine.drain()
+    shared_engine.reset()
+    return shared_engine
