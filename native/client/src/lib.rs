@@ -1,1 +1,14 @@
-//! Placeholder.
+//! What engines and commands use to talk to the daemon.
+//!
+//! A [`SchedulerClient`] looks blocks up, a [`WorkerClient`] registers memory and starts transfers; both connect, and
+//! connect again, by themselves, on one background thread each. [`status`] and [`stop`] are single calls.
+
+mod control;
+mod error;
+mod scheduler;
+mod worker;
+
+pub use control::{Stopped, status, stop};
+pub use error::{ClientError, ClientErrorKind, Result};
+pub use scheduler::{LeaseRef, Lookup, LookupState, SchedulerClient, SchedulerConfig};
+pub use worker::{EngineLayout, TransferEnd, TransferKind, WorkerClient, WorkerConfig};
