@@ -1,0 +1,1 @@
+"""The ``pegaflow`` command: one module per command."""

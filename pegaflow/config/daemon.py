@@ -4,7 +4,8 @@ import dataclasses
 import json
 from dataclasses import dataclass
 
-from pegaflow.config.settings import Config
+from pegaflow.config.load import Loaded
+from pegaflow.config.pool import auto_pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,8 @@ class DaemonConfig:
     http_addr: str | None
     """None: 127.0.0.1:9091, or the next free port."""
     pool_bytes: int
+    pool_size_origin: str
+    """How the pool's size came about, for its status."""
     pool_dir: str | None
     """None: hugetlbfs or /dev/shm with room for the pool, else anonymous memory."""
     eviction_policy: str
@@ -26,13 +29,20 @@ class DaemonConfig:
     log_format: str
 
     @classmethod
-    def of(cls, config: Config, pool_bytes: int) -> "DaemonConfig":
-        """The daemon's part of ``config``, with a pool of ``pool_bytes``."""
+    def of(cls, loaded: Loaded) -> "DaemonConfig":
+        """The daemon's part of the settings; finds the size of an automatic pool now."""
+        config = loaded.config
+        if config.pool_size is None:
+            pool = auto_pool(config.pool_dir)
+            pool_bytes, origin = pool.size, f"auto, {pool.reason}"
+        else:
+            pool_bytes, origin = config.pool_size, loaded.values["pool_size"].where
         return cls(
             socket=config.socket,
             socket_group=config.socket_group,
             http_addr=config.http_addr,
             pool_bytes=pool_bytes,
+            pool_size_origin=origin,
             pool_dir=config.pool_dir,
             eviction_policy=config.eviction_policy,
             lease_ttl_s=config.lease_ttl,

@@ -3,7 +3,7 @@
 import difflib
 import os
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,6 +27,11 @@ class Value:
     source: Source
     where: str
     """The file, variable or flag; empty for a default."""
+
+    @property
+    def canonical(self) -> str:
+        """Text with the same meaning in any directory."""
+        return self.text if self.value is None else str(self.value)
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,14 @@ def load(
     """
     file = find_file(config, environ)
     content = _read_file(file) if file else {}
-    if file:
-        _check_keys(content.keys(), file)
-    return Loaded(_layered(SETTINGS, flags or {}, content, file, environ), file)
+    for sentence in _unknown_keys(content, file):
+        raise ConfigError(sentence)
+    given = flags or {}
+    values = {
+        key: _first_given(setting, given.get(key), environ, content.get(key), file)
+        for key, setting in SETTINGS.items()
+    }
+    return Loaded(values, file)
 
 
 def resolve_socket(
@@ -75,6 +85,24 @@ def resolve_socket(
     return str(value.value)
 
 
+def find_problems(
+    *, config: str | None = None, environ: Mapping[str, str] = os.environ
+) -> tuple[Path | None, list[str]]:
+    """The file in force, and a sentence for every mistake in it and in the environment."""
+    try:
+        file = find_file(config, environ)
+        content = _read_file(file) if file else {}
+    except ConfigError as error:
+        return None, [str(error)]
+    problems = list(_unknown_keys(content, file))
+    for key, setting in SETTINGS.items():
+        try:
+            _first_given(setting, None, environ, content.get(key), file)
+        except ConfigError as error:
+            problems.append(str(error))
+    return file, [*problems, *suspicious_variables(environ)]
+
+
 def suspicious_variables(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     """A sentence for each variable that looks like a misspelt setting.
 
@@ -85,19 +113,6 @@ def suspicious_variables(environ: Mapping[str, str] = os.environ) -> Iterator[st
         near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.85)
         if name.startswith("PEGAFLOW_") and name not in known and near:
             yield f"{name} is not a setting and has no effect; did you mean {near[0]}?"
-
-
-def _layered(
-    table: Mapping[str, Setting],
-    flags: Mapping[str, str | None],
-    file: Mapping[str, object],
-    file_name: Path | None,
-    environ: Mapping[str, str],
-) -> dict[str, Value]:
-    return {
-        key: _first_given(setting, flags.get(key), environ, file.get(key), file_name)
-        for key, setting in table.items()
-    }
 
 
 def _first_given(
@@ -139,9 +154,9 @@ def _read_file(file: Path) -> dict[str, object]:
         raise ConfigError(f"{file} is not TOML: {error}") from error
 
 
-def _check_keys(keys: Collection[str], file: Path) -> None:
-    for key in keys:
+def _unknown_keys(content: Mapping[str, object], file: Path | None) -> Iterator[str]:
+    for key in content:
         if key not in SETTINGS:
             near = difflib.get_close_matches(key, SETTINGS, n=1)
             hint = f"did you mean {near[0]}?" if near else "allowed: " + ", ".join(SETTINGS)
-            raise ConfigError(f"{key} in {file} is not a setting; {hint}")
+            yield f"{key} in {file} is not a setting; {hint}"

@@ -1,0 +1,105 @@
+"""``pegaflow config show``, ``check`` and ``init``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.cli.options import ConfigFile, Json
+from pegaflow.cli.output import write_json, write_line, write_rich
+from pegaflow.config import Loaded, find_problems, load, user_file
+from pegaflow.config.write import as_toml
+from pegaflow.errors import ConfigError, PegaflowError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+app = typer.Typer(help="Show, check and write the configuration.", no_args_is_help=True)
+
+
+@app.command()
+def show(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> None:
+    """Show every setting in force and where its value comes from."""
+    context: AppContext = ctx.obj
+    loaded = load(config=config, environ=context.environ)
+    if json:
+        write_json(context, "config", _document(loaded, context))
+    else:
+        write_rich(context, [_table(loaded)])
+
+
+@app.command()
+def check(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> None:
+    """Find every mistake in the file and the environment; exit code 5 when there is one."""
+    context: AppContext = ctx.obj
+    file, problems = find_problems(config=config, environ=context.environ)
+    if json:
+        document = {
+            "file": str(file) if file else None,
+            "ok": not problems,
+            "problems": problems,
+        }
+        write_json(context, "check", document)
+    else:
+        for sentence in problems or [f"{file or 'no configuration file'}: no problems"]:
+            write_line(context, sentence)
+    if problems:
+        raise typer.Exit(ExitCode.PROBLEMS)
+
+
+@app.command()
+def init(
+    ctx: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Where to write it; the user's own file unless given."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file.")] = False,
+) -> None:
+    """Write a configuration file that explains every setting.
+
+    Settings in force that are not defaults are in force in it; the others are there as comments.
+    """
+    context: AppContext = ctx.obj
+    path = file or user_file(context.environ)
+    if path is None:
+        raise ConfigError("there is no home directory to write to; name a file")
+    loaded = load(environ=context.environ)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w" if force else "x", encoding="utf-8") as target:
+            target.write(as_toml(loaded))
+    except FileExistsError as error:
+        raise PegaflowError(f"{path} exists; --force overwrites it") from error
+    except OSError as error:
+        raise PegaflowError(f"cannot write {path}: {error.strerror}") from error
+    write_line(context, str(path))
+
+
+def _document(loaded: Loaded, context: AppContext) -> dict[str, object]:
+    return {
+        "file": str(loaded.file) if loaded.file else None,
+        "settings": [
+            {
+                "key": key,
+                "value": value.text,
+                "source": value.source,
+                "where": value.where or None,
+                "default": value.setting.default_text(context.environ),
+                "allowed": value.setting.kind.allowed,
+                "help": value.setting.help,
+            }
+            for key, value in loaded.values.items()
+        ],
+    }
+
+
+def _table(loaded: Loaded) -> "Table":
+    from rich.table import Table
+
+    table = Table("setting", "value", "from", box=None, padding=(0, 2))
+    for key, value in loaded.values.items():
+        table.add_row(key, value.text, value.where or value.source)
+    return table

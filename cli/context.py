@@ -1,0 +1,45 @@
+"""All that commands reach outside of themselves; tests replace it whole."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+if TYPE_CHECKING:
+    from pegaflow.client import Client
+
+
+def _connect(socket: str, timeout_s: float) -> "Client":
+    from pegaflow.client import Client
+
+    return Client(socket, timeout_s)
+
+
+def _serve(config_json: str, ready: Callable[[str], None]) -> None:
+    from pegaflow import _native
+    from pegaflow.native import translated
+
+    with translated():
+        _native.serve(config_json, ready)
+
+
+def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    os.execvpe(argv[0], list(argv), dict(environ))
+
+
+@dataclass(frozen=True)
+class AppContext:
+    """The streams, the environment and the operations of the outside world."""
+
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    """Results, and nothing else."""
+    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    """Messages."""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    connect: Callable[[str, float], "Client"] = _connect
+    """A client of the daemon at a socket, with a timeout in seconds."""
+    serve: Callable[[str, Callable[[str], None]], None] = _serve
+    """``pegaflow._native.serve``."""
+    execute: Callable[[Sequence[str], Mapping[str, str]], NoReturn] = _execute
+    """Becomes another program: its signals and its exit code are this process's."""

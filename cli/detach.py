@@ -1,0 +1,118 @@
+"""A daemon in the background: its process, its log file and its pid file."""
+
+import dataclasses
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.config import Config, Loaded
+from pegaflow.errors import CallTimeout, ConfigError, PegaflowError
+from pegaflow.models import Ready, parse
+from pegaflow.version import VERSION
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """A daemon that answers, and its files."""
+
+    ready: Ready
+    log_file: str | None
+    pid_file: str | None
+
+    def document(self) -> dict[str, Any]:
+        """The ``ready`` document."""
+        files = {"log_file": self.log_file, "pid_file": self.pid_file}
+        return {"version": VERSION, **dataclasses.asdict(self.ready), **files}
+
+
+def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float) -> Announcement:
+    """Start a daemon with these settings in a session of its own; returns once it answers.
+
+    What it says goes to its log file. One that fails, or does not answer within ``timeout_s``, is
+    gone when this raises.
+    """
+    config = loaded.config
+    log_file = Path(config.log_file or _beside_socket(config, "daemon.log"))
+    pid_file = config.pid_file or str(_beside_socket(config, "daemon.pid"))
+    with _open_log(log_file) as log:
+        begin = log.tell()
+        process = subprocess.Popen(
+            [*_command(loaded), f"--pid-file={pid_file}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd="/",
+            env=dict(environ),
+            start_new_session=True,
+        )
+    line = _first_line(process, timeout_s)
+    if line:
+        return Announcement(parse(Ready, line), str(log_file), pid_file)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+        raise CallTimeout(
+            f"the daemon was not ready within {timeout_s:g} s and was ended; its log is {log_file}"
+        )
+    said = log_file.read_bytes()[begin:].decode(errors="replace").strip().splitlines()
+    reason = said[-1].removeprefix("pegaflow: ") if said else f"see its log {log_file}"
+    error = ConfigError if process.returncode == ExitCode.USAGE else PegaflowError
+    raise error(f"the daemon did not start: {reason}")
+
+
+@contextmanager
+def held_pid_file(path: Path) -> Iterator[None]:
+    """This process's pid in ``path`` for as long as the block runs."""
+    text = f"{os.getpid()}\n"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"cannot write pid_file {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        if path.is_file() and path.read_text() == text:
+            path.unlink()
+
+
+def _command(loaded: Loaded) -> list[str]:
+    """The daemon's command line: what is not a default, so that its directory does not matter."""
+    given = [value for value in loaded.values.values() if value.source != "default"]
+    file = [f"--config={loaded.file.absolute()}"] if loaded.file else []
+    flags = [f"{value.setting.flag}={value.canonical}" for value in given]
+    return [sys.executable, "-m", "pegaflow", "serve", "--json", *file, *flags]
+
+
+def _beside_socket(config: Config, name: str) -> Path:
+    return Path(config.socket).parent / name
+
+
+def _open_log(path: Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path.open("ab")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write log_file {path}: {error.strerror}; name another with --log-file"
+        ) from error
+
+
+def _first_line(process: "subprocess.Popen[bytes]", timeout_s: float) -> str:
+    """The line that the daemon says when it answers; empty when it ended, or the time is over."""
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector, process.stdout as pipe:
+        selector.register(pipe, selectors.EVENT_READ)
+        if not selector.select(timeout_s):
+            return ""
+        line = pipe.readline().decode()
+    if not line:
+        process.wait()
+    return line

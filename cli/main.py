@@ -1,0 +1,79 @@
+"""The entry points, and the one place where errors become exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from pegaflow.cli import config, serve, status, stop, version, vllm
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.exit_codes import ExitCode, exit_code_of
+from pegaflow.cli.output import note
+from pegaflow.distribution import refuse_strangers
+from pegaflow.errors import PegaflowError
+
+app = typer.Typer(
+    name="pegaflow",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve")(serve.serve)
+app.command("stop")(stop.stop)
+app.command("status")(status.status)
+app.command("vllm", context_settings={"ignore_unknown_options": True})(vllm.vllm)
+app.add_typer(config.app, name="config")
+app.command("version")(version.version)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the versions.")] = False,
+) -> None:
+    """PegaFlow keeps the KV cache of vLLM engines in a daemon of its own."""
+    if show_version:
+        version.version(ctx)
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def run(args: Sequence[str], context: AppContext) -> int:
+    """Run one command line; returns its exit code."""
+    command = typer.main.get_command(app)
+    try:
+        refuse_strangers()
+        code = command.main(list(args), prog_name="pegaflow", standalone_mode=False, obj=context)
+        context.stdout.flush()
+        return code if isinstance(code, int) else ExitCode.OK
+    except PegaflowError as error:
+        note(context, str(error))
+        return exit_code_of(error)
+    except typer.TyperException as error:
+        note(context, _usage(error))
+        return ExitCode.USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # Typer ends the process by itself for a broken pipe alone.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+
+
+def main() -> NoReturn:
+    """The command ``pegaflow``."""
+    sys.exit(run(sys.argv[1:], AppContext()))
+
+
+def serve_alias() -> NoReturn:
+    """The command ``pegaflow-server``, which is ``pegaflow serve``."""
+    sys.exit(run(["serve", *sys.argv[1:]], AppContext()))
+
+
+def _usage(error: typer.TyperException) -> str:
+    where = getattr(error, "ctx", None)
+    path = where.command_path if where is not None else "pegaflow"
+    text = error.format_message().rstrip(".")
+    return f"{text[:1].lower()}{text[1:]}; `{path} --help` lists what is allowed"

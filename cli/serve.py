@@ -1,0 +1,82 @@
+"""``pegaflow serve``."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.detach import Announcement, held_pid_file, start_detached
+from pegaflow.cli.options import ConfigFile, Json, Timeout, setting, timeout_seconds
+from pegaflow.cli.output import note, write_json, write_line
+from pegaflow.config import SETTINGS, DaemonConfig, Loaded, load, suspicious_variables
+from pegaflow.models import Ready, parse
+from pegaflow.units import format_size
+from pegaflow.version import VERSION
+
+
+def serve(
+    ctx: typer.Context,
+    pool_size: Annotated[str | None, setting("pool_size")] = None,
+    pool_dir: Annotated[str | None, setting("pool_dir")] = None,
+    socket: Annotated[str | None, setting("socket")] = None,
+    socket_group: Annotated[str | None, setting("socket_group")] = None,
+    http_addr: Annotated[str | None, setting("http_addr")] = None,
+    eviction_policy: Annotated[str | None, setting("eviction_policy")] = None,
+    lease_ttl: Annotated[str | None, setting("lease_ttl")] = None,
+    copy_threads: Annotated[str | None, setting("copy_threads")] = None,
+    drain_timeout: Annotated[str | None, setting("drain_timeout")] = None,
+    log_level: Annotated[str | None, setting("log_level")] = None,
+    log_format: Annotated[str | None, setting("log_format")] = None,
+    log_file: Annotated[str | None, setting("log_file")] = None,
+    pid_file: Annotated[str | None, setting("pid_file")] = None,
+    config: ConfigFile = None,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Run in the background; return once the daemon answers."),
+    ] = False,
+    timeout: Timeout = "30s",
+    json: Json = False,
+) -> None:
+    """Run the daemon that keeps the cache; write one line when it answers.
+
+    SIGTERM, Ctrl-C and `pegaflow stop` let it finish the transfers in flight first.
+    """
+    context: AppContext = ctx.obj
+    flags = {key: text for key, text in ctx.params.items() if key in SETTINGS}
+    loaded = load(flags, config=config, environ=context.environ)
+    for sentence in suspicious_variables(context.environ):
+        note(context, sentence)
+    if detach:
+        _announce(context, start_detached(loaded, context.environ, timeout_seconds(timeout)), json)
+    else:
+        _run(context, loaded, json)
+
+
+def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
+    daemon = DaemonConfig.of(loaded)
+    pid_file = loaded.config.pid_file
+    with ExitStack() as stack:
+
+        def ready(text: str) -> None:
+            # Only now: a second daemon on the same socket must not touch the first one's file.
+            if pid_file is not None:
+                stack.enter_context(held_pid_file(Path(pid_file)))
+            _announce(context, Announcement(parse(Ready, text), None, pid_file), json)
+
+        context.serve(daemon.to_json(), ready)
+
+
+def _announce(context: AppContext, announcement: Announcement, json: bool) -> None:
+    ready = announcement.ready
+    if json:
+        write_json(context, "ready", announcement.document())
+        return
+    text = (
+        f"pegaflow {VERSION} is ready: socket {ready.socket}, http {ready.http_addr}, "
+        f"pool {format_size(ready.pool_bytes)} ({ready.pool_kind}), pid {ready.pid}"
+    )
+    if announcement.log_file is not None:
+        text += f", log {announcement.log_file}"
+    write_line(context, text)

@@ -1,0 +1,132 @@
+"""``pegaflow status``."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import typer
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
+from pegaflow.cli.output import write_line, write_rich
+from pegaflow.config import resolve_socket
+from pegaflow.models import Pool, Status, Transfers, parse
+from pegaflow.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def status(
+    ctx: typer.Context,
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Timeout = "5s",
+    json: Json = False,
+) -> None:
+    """Show the daemon's state, its pool, what is cached and who is attached.
+
+    Exit code 0: it works; 3: no daemon answers; 4: it does not answer in time; 5: it is degraded.
+    """
+    context: AppContext = ctx.obj
+    address = resolve_socket(socket, config=config, environ=context.environ)
+    document = context.connect(address, timeout_seconds(timeout)).status_json()
+    status = parse(Status, document)
+    if json:
+        write_line(context, document)
+    else:
+        write_rich(context, tables(status))
+    if status.state == "degraded":
+        raise typer.Exit(ExitCode.PROBLEMS)
+
+
+def tables(status: Status) -> "Iterator[Table]":
+    """The status for people."""
+    yield _overview(status)
+    if status.engines:
+        yield _engines(status)
+    if status.namespaces:
+        yield _namespaces(status)
+
+
+def _overview(status: Status) -> "Table":
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    rows = [
+        (
+            "daemon",
+            f"{status.state}, version {status.version}, pid {status.pid}, "
+            f"up {format_duration(status.uptime_s)}",
+        ),
+        *(("", reason) for reason in status.reasons),
+        ("socket", status.socket),
+        ("http", status.http_addr),
+        ("pool", _pool(status.pool)),
+        ("", f"size: {status.pool.size_origin}"),
+        ("blocks", _blocks(status)),
+        ("saves", _transfers(status.saves)),
+        ("loads", _transfers(status.loads)),
+        ("leases", f"{status.leases.held:,} held, {status.leases.blocks:,} blocks"),
+        ("engines", f"{len(status.engines)} attached"),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _pool(pool: Pool) -> str:
+    text = f"{format_size(pool.used_bytes)} used of {format_size(pool.bytes)}"
+    if pool.ready_bytes < pool.bytes:
+        text += f", {pool.ready_bytes / pool.bytes:.0%} ready"
+    return f"{text}, {pool.path or 'anonymous memory'} ({pool.kind}), {pool.policy}"
+
+
+def _blocks(status: Status) -> str:
+    blocks = status.blocks
+    if blocks.hit_rate is None:
+        return "none asked for yet"
+    return (
+        f"{blocks.requested:,} asked for: {blocks.memory:,} in memory, {blocks.ssd:,} on ssd, "
+        f"{blocks.remote:,} remote, {blocks.miss:,} missed ({blocks.hit_rate:.1%} hits)"
+    )
+
+
+def _transfers(transfers: Transfers) -> str:
+    return (
+        f"{transfers.transfers:,} done, {transfers.blocks:,} blocks, "
+        f"{format_size(transfers.bytes)}, {transfers.failures:,} failed, "
+        f"{transfers.in_flight:,} under way"
+    )
+
+
+def _engines(status: Status) -> "Table":
+    from rich.table import Table
+
+    table = Table("engine", "model", "workers", "attached", "namespace", box=None, padding=(0, 2))
+    for engine in status.engines:
+        table.add_row(
+            engine.engine_id,
+            engine.model,
+            f"{len(engine.worker_pids)} of {engine.workers}",
+            format_duration(engine.attached_s),
+            engine.namespace[:12],
+        )
+    return table
+
+
+def _namespaces(status: Status) -> "Table":
+    from rich.table import Table
+
+    table = Table("namespace", "group", "blocks", "bytes", "hits", "misses", "evicted", box=None)
+    for space in status.namespaces:
+        table.add_row(
+            space.namespace[:12],
+            str(space.group),
+            f"{space.blocks:,}",
+            format_size(space.bytes),
+            f"{space.hits:,}",
+            f"{space.misses:,}",
+            f"{space.evictions:,}",
+        )
+    return table

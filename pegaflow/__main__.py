@@ -1,0 +1,5 @@
+"""``python -m pegaflow`` is the command ``pegaflow``."""
+
+from pegaflow.cli.main import main
+
+main()

@@ -1,0 +1,61 @@
+"""Talks to a daemon: over its socket, and over HTTP at the address that the socket gives."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pegaflow import _native
+from pegaflow.errors import CallTimeout, Unreachable
+from pegaflow.models import Status, Stopped, parse
+from pegaflow.native import translated
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@dataclass(frozen=True)
+class Client:
+    """A daemon at ``socket``; each call raises ``CallTimeout`` after ``timeout_s`` seconds.
+
+    Every call raises ``Unreachable`` when no daemon answers.
+    """
+
+    socket: str
+    timeout_s: float = 5.0
+
+    def status_json(self) -> str:
+        """The daemon's status document, as it came."""
+        with translated():
+            return _native.status(self.socket, self.timeout_s)
+
+    def status(self) -> Status:
+        """The daemon's status."""
+        return parse(Status, self.status_json())
+
+    def stop(self, *, purge: bool = False) -> Stopped:
+        """Drain and end the daemon; returns when its process has ended."""
+        with translated():
+            return parse(Stopped, _native.stop(self.socket, purge, self.timeout_s))
+
+    def is_ready(self) -> bool:
+        """Whether /readyz says that all of the cache is there."""
+        return self._get("/readyz").is_success
+
+    def metrics(self) -> str:
+        """The metrics, in Prometheus' text form."""
+        return self._get("/metrics").text
+
+    def _get(self, path: str) -> "httpx.Response":
+        import httpx
+
+        url = f"http://{self._http_addr}{path}"
+        try:
+            return httpx.get(url, timeout=self.timeout_s, trust_env=False)
+        except httpx.TimeoutException as error:
+            raise CallTimeout(f"{url} did not answer within {self.timeout_s} s") from error
+        except httpx.TransportError as error:
+            raise Unreachable(f"{url} does not answer: {error}") from error
+
+    @cached_property
+    def _http_addr(self) -> str:
+        return self.status().http_addr
