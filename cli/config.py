@@ -16,12 +16,12 @@ from pegaflow.errors import ConfigError, PegaflowError
 if TYPE_CHECKING:
     from rich.table import Table
 
-app = typer.Typer(help="Show, check and write the configuration.", no_args_is_help=True)
+app = typer.Typer(help="Show, check and write the configuration.", rich_markup_mode=None)
 
 
 @app.command()
 def show(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> None:
-    """Show every setting in force and where its value comes from."""
+    """Show every setting and where its value is from."""
     context: AppContext = ctx.obj
     loaded = load(config=config, environ=context.environ)
     if json:
@@ -32,7 +32,10 @@ def show(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> N
 
 @app.command()
 def check(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> None:
-    """Find every mistake in the file and the environment; exit code 5 when there is one."""
+    """Find every mistake in the file and the environment.
+
+    Exit code 5 when there is one.
+    """
     context: AppContext = ctx.obj
     file, problems = find_problems(config=config, environ=context.environ)
     if json:
@@ -58,7 +61,7 @@ def init(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file.")] = False,
 ) -> None:
-    """Write a configuration file that explains every setting.
+    """Write a file that explains every setting.
 
     Settings in force that are not defaults are in force in it; the others are there as comments.
     """

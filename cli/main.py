@@ -17,12 +17,17 @@ from pegaflow.errors import PegaflowError
 app = typer.Typer(
     name="pegaflow",
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve.serve)
 app.command("stop")(stop.stop)
 app.command("status")(status.status)
-app.command("vllm", context_settings={"ignore_unknown_options": True})(vllm.vllm)
+app.command(
+    "vllm",
+    options_metavar="[OPTIONS] -- ARGS...",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(vllm.vllm)
 app.add_typer(config.app, name="config")
 app.command("version")(version.version)
 

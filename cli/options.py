@@ -12,12 +12,12 @@ from pegaflow.units import DURATION_FORM, parse_duration
 def setting(key: str) -> Any:
     """The option of a setting, with its flag and help; its text is parsed with all settings."""
     entry = SETTINGS[key]
+    default = f"default: {entry.default}; " if isinstance(entry.default, str) else ""
     return typer.Option(
         entry.flag,
-        help=f"{entry.help} (environment: {entry.variable})",
-        metavar=key.rpartition("_")[2].upper(),
+        help=f"{entry.help} [{default}environment: {entry.variable}]",
+        metavar=entry.kind.metavar,
         show_default=False,
-        rich_help_panel="Settings",
     )
 
 
@@ -26,7 +26,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="The configuration file. (environment: PEGAFLOW_CONFIG)",
+        help="The configuration file. [environment: PEGAFLOW_CONFIG]",
         show_default=False,
     ),
 ]

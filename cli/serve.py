@@ -39,9 +39,10 @@ def serve(
     timeout: Timeout = "30s",
     json: Json = False,
 ) -> None:
-    """Run the daemon that keeps the cache; write one line when it answers.
+    """Run the daemon that keeps the cache.
 
-    SIGTERM, Ctrl-C and `pegaflow stop` let it finish the transfers in flight first.
+    Writes one line when it answers. SIGTERM, Ctrl-C and `pegaflow stop` let it finish
+    the transfers in flight first.
     """
     context: AppContext = ctx.obj
     flags = {key: text for key, text in ctx.params.items() if key in SETTINGS}

@@ -24,7 +24,7 @@ def status(
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """Show the daemon's state, its pool, what is cached and who is attached.
+    """Show the daemon, its pool, and who is attached.
 
     Exit code 0: it works; 3: no daemon answers; 4: it does not answer in time; 5: it is degraded.
     """

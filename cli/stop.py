@@ -22,9 +22,10 @@ def stop(
     timeout: Timeout = "30s",
     json: Json = False,
 ) -> None:
-    """Stop the daemon: it finishes the transfers in flight, then its process ends.
+    """Stop the daemon.
 
-    Engines go on without cache until a daemon is there again.
+    It finishes the transfers in flight; this returns when its process has ended. Engines go on
+    without cache until a daemon is there again.
     """
     context: AppContext = ctx.obj
     address = resolve_socket(socket, config=config, environ=context.environ)

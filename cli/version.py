@@ -11,7 +11,7 @@ from pegaflow.version import VERSION
 
 
 def version(ctx: typer.Context, json: Json = False) -> None:
-    """Show the versions of PegaFlow, its native module and Python."""
+    """Show the versions in use."""
     from pegaflow import _native
 
     context: AppContext = ctx.obj

@@ -20,12 +20,6 @@ _START_TIMEOUT_S = 30.0
 
 def vllm(
     ctx: typer.Context,
-    args: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="-- ARGS", help="The arguments of `vllm serve`.", show_default=False
-        ),
-    ] = None,
     python: Annotated[
         str,
         typer.Option(
@@ -46,14 +40,16 @@ def vllm(
     config: ConfigFile = None,
     json: Json = False,
 ) -> None:
-    """Start vLLM's OpenAI server with PegaFlow's connector: `pegaflow vllm -- MODEL [ARGS]`.
+    """Start vLLM's OpenAI server with the connector in it.
+
+    What follows `--` are the arguments of `vllm serve`: `pegaflow vllm -- MODEL --port 8000`.
 
     The server takes this process over, so that signals and exit code are vLLM's own. Without a
     daemon it serves too, without cache until one answers.
     """
     context: AppContext = ctx.obj
     address = resolve_socket(socket, config=config, environ=context.environ)
-    command = plan(probe(python), args or [], socket=address, environ=context.environ)
+    command = plan(probe(python), ctx.args, socket=address, environ=context.environ)
     if print_only:
         _print(context, command, json)
         return

@@ -21,12 +21,16 @@ NONE: Final = "none"
 class Kind:
     """One kind of value. ``parse`` raises ``ValueError`` for text that is not ``allowed``."""
 
+    metavar: str
+    """The word for a value in help."""
     allowed: str
+    """What is allowed, in words."""
     parse: Callable[[str], Any]
 
     def or_word(self, word: str) -> "Kind":
         """This kind, or ``word``, which parses to None."""
         return Kind(
+            self.metavar,
             f"{word}, or {self.allowed}",
             lambda text: None if text.strip().lower() == word else self.parse(text),
         )
@@ -41,7 +45,7 @@ def choice(*words: str) -> Kind:
             raise ValueError(text)
         return word
 
-    return Kind("one of " + ", ".join(words), parse)
+    return Kind("|".join(words), "one of " + ", ".join(words), parse)
 
 
 def integer(least: int, most: int) -> Kind:
@@ -53,7 +57,7 @@ def integer(least: int, most: int) -> Kind:
             raise ValueError(text)
         return number
 
-    return Kind(f"a whole number from {least} to {most}", parse)
+    return Kind("NUMBER", f"a whole number from {least} to {most}", parse)
 
 
 def _positive_size(text: str) -> int:
@@ -90,9 +94,9 @@ def _address(text: str) -> str:
     return match[0]
 
 
-SIZE: Final = Kind(SIZE_FORM, _positive_size)
-DURATION: Final = Kind(DURATION_FORM, _positive_duration)
-PATH: Final = Kind("a path", _path)
-SOCKET_PATH: Final = Kind(f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
-ADDRESS: Final = Kind("host:port such as 127.0.0.1:9091", _address)
-GROUP: Final = Kind("the name of a group of this host", str.strip)
+SIZE: Final = Kind("SIZE", SIZE_FORM, _positive_size)
+DURATION: Final = Kind("DURATION", DURATION_FORM, _positive_duration)
+PATH: Final = Kind("PATH", "a path", _path)
+SOCKET_PATH: Final = Kind("PATH", f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
+ADDRESS: Final = Kind("HOST:PORT", "host:port such as 127.0.0.1:9091", _address)
+GROUP: Final = Kind("NAME", "the name of a group of this host", str.strip)
