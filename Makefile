@@ -72,6 +72,7 @@ lint-python: build
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/mypy .ci/*.py
 	$(BIN)/stubtest pegaflow._native
 	$(BIN)/lint-imports --no-cache
 
