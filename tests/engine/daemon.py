@@ -14,6 +14,9 @@ from pegaflow import _native
 from tests.engine.process_tree import ProcessTree
 from tests.engine.waiting import wait_until
 
+PEGAFLOW: Final = (str(Path(sys.executable).with_name("pegaflow")),)
+"""The command line beside this interpreter."""
+
 _START_S: Final = 20.0
 _CALL_S: Final = 5.0
 
@@ -29,6 +32,7 @@ class DaemonProcess:
         pool_size: str = "256MiB",
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = PEGAFLOW,
     ) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="pegaflow-")
         self.directory = Path(self._directory.name)
@@ -39,7 +43,7 @@ class DaemonProcess:
             kept | {"XDG_CONFIG_HOME": str(self.directory)} | dict(environment or {})
         )
         self._command = [
-            str(Path(sys.executable).with_name("pegaflow")),
+            *program,
             "serve",
             f"--socket={self.socket}",
             f"--pool-size={pool_size}",

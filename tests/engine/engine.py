@@ -53,7 +53,7 @@ class EngineProcess:
             "vllm",
             f"--socket={daemon_socket}",
             "--",
-            f"--model={model}",
+            str(model),
             "--host=127.0.0.1",
             f"--port={port}",
             "--dtype=float32",

@@ -14,7 +14,10 @@ _LOG_TAIL_BYTES: Final = 6000
 
 
 class ProcessTree:
-    """A command that leads a session of its own; its output goes to ``log``."""
+    """A command that leads a session of its own; its output goes to ``log``.
+
+    It runs in the log's directory, so that no Python in it imports from the checkout.
+    """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         self.command = list(command)
@@ -23,6 +26,7 @@ class ProcessTree:
             self._process = subprocess.Popen(
                 self.command,
                 env=dict(environment),
+                cwd=log.parent,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -77,7 +77,7 @@ class SteppedEngine:
         } | arguments
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [str(install.python), str(_DRIVER), json.dumps(llm)],
+                [str(install.python), "-P", str(_DRIVER), json.dumps(llm)],
                 env=install.environment(socket) | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@ The same seed gives the same bytes, so every engine that loads it computes the s
 import json
 import random
 import struct
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -146,3 +147,7 @@ def _write_weights(path: Path, rng: random.Random) -> None:
     encoded = json.dumps(header).encode()
     encoded += b" " * (-len(encoded) % 8)
     path.write_bytes(b"".join([struct.pack("<Q", len(encoded)), encoded, *parts]))
+
+
+if __name__ == "__main__":
+    print(write_tiny_model(Path(sys.argv[1])))

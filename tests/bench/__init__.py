@@ -1,0 +1,1 @@
+"""Measures what issue and README promise; ``python -m tests.bench`` writes the rows."""
