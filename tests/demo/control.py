@@ -1,0 +1,95 @@
+"""The negative control: with the bytes of a cached block swapped, the tokens must differ.
+
+Were they the same, the demo would prove nothing: the engine would not have used the cache.
+"""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tests.demo.report import Report
+from tests.engine.daemon import DaemonProcess
+from tests.engine.pool_file import sealed_pages, swap_bytes
+from tests.engine.prompts import random_prompt
+from tests.engine.same_tokens import compared_positions
+from tests.engine.stepped_engine import Answer, SteppedEngine
+from tests.engine.tiny_model import write_tiny_model
+from tests.engine.vllm_install import BLOCK_TOKENS, VllmInstall
+
+_PROMPT_BLOCKS: Final = 10
+_GENERATE: Final = 16
+_LEAST_NOISE: Final = 1e-6
+"""Below what float32 log-probabilities resolve."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """A prompt computed, loaded untouched, and loaded with two blocks' bytes swapped."""
+
+    cold: Answer
+    untouched: Answer
+    swapped: Answer
+
+    @property
+    def noise(self) -> float:
+        """How far two runs with the right bytes are apart, in log-probability."""
+        pairs = zip(self.cold.gaps, self.untouched.gaps, strict=True)
+        return max(_LEAST_NOISE, *(abs(cold - warm) for cold, warm in pairs))
+
+    def differing(self, warm: Answer) -> tuple[int, int]:
+        """How many positions differ from the cold run, and how many could be compared."""
+        agree = list(compared_positions(self.cold.tokens, self.cold.gaps, warm.tokens, self.noise))
+        return agree.count(False), len(agree)
+
+    @property
+    def has_shown_it(self) -> bool:
+        """Whether right bytes gave the same tokens and swapped ones did not."""
+        return self.differing(self.untouched)[0] == 0 and self.differing(self.swapped)[0] > 0
+
+    @property
+    def positions_above_noise(self) -> int:
+        """Positions whose two best tokens the noise cannot exchange."""
+        return sum(gap > self.noise for gap in self.cold.gaps)
+
+    def document(self) -> dict[str, Any]:
+        """The JSON line."""
+        return {
+            "control": "swapped bytes",
+            "tokens": len(self.cold.tokens),
+            "noise": self.noise,
+            "positions_above_noise": self.positions_above_noise,
+            "differing_untouched": self.differing(self.untouched)[0],
+            "differing_swapped": self.differing(self.swapped)[0],
+            "compared_swapped": self.differing(self.swapped)[1],
+            "shown": self.has_shown_it,
+        }
+
+
+def run_control(report: Report, install: VllmInstall) -> Control:
+    """Run it: one engine, one prompt, three times."""
+    # Ends within a block that the answer does not fill: only blocks of the prompt are cached.
+    prompt = random_prompt(_PROMPT_BLOCKS * BLOCK_TOKENS + 1)
+    with tempfile.TemporaryDirectory(prefix="pegaflow-control-") as name, DaemonProcess() as daemon:
+        directory = Path(name)
+        model = write_tiny_model(directory / "model")
+        report.step("starting daemon and engine")
+        with SteppedEngine(install, model, daemon.socket, directory / "engine.log") as engine:
+            cold = engine.generate(prompt, _GENERATE)
+            untouched = _load(engine, prompt)
+            report.step("the prompt was computed once and loaded once, with the right bytes")
+            pool = Path(daemon.status()["pool"]["path"])
+            pages = list(sealed_pages(pool))
+            assert len(pages) == _PROMPT_BLOCKS, f"{len(pages)} pages instead of {_PROMPT_BLOCKS}"
+            swap_bytes(pool, pages[0], pages[-1])
+            report.step("the bytes of two cached blocks are swapped")
+            return Control(cold, untouched, swapped=_load(engine, prompt))
+
+
+def _load(engine: SteppedEngine, prompt: tuple[int, ...]) -> Answer:
+    engine.reset()
+    before = engine.hits()
+    answer = engine.generate(prompt, _GENERATE)
+    loaded = engine.hits().since(before).external
+    assert loaded == _PROMPT_BLOCKS * BLOCK_TOKENS, f"{loaded} tokens were loaded"
+    return answer

@@ -1,0 +1,62 @@
+"""Reads and edits a daemon's pool from outside, by native/docs/format.md alone."""
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_MAGIC: Final = b"PEGASLOT"
+_HEADER: Final = struct.Struct("<8sIIQIIQQQIIQQQ")
+_RECORD: Final = struct.Struct("<QIHH16s32s")
+_SEALED: Final = 3
+_STATE_BITS: Final = 0xFF
+
+
+@dataclass(frozen=True)
+class SealedPage:
+    """A page that lookups can find; ``offset`` and ``length`` are in the pool."""
+
+    block_hash: bytes
+    space: int
+    shard: int
+    offset: int
+    length: int
+
+
+def sealed_pages(pool: Path) -> Iterator[SealedPage]:
+    """The sealed pages of a running daemon's pool, in the order of their slots."""
+    table = pool.with_suffix(".slots").read_bytes()
+    header = _HEADER.unpack_from(table)
+    magic, slab_bytes, page_unit, record_bytes, records_at, slots = (
+        header[index] for index in (0, 8, 9, 10, 12, 13)
+    )
+    assert (magic, record_bytes) == (_MAGIC, _RECORD.size), f"{pool} has another format"
+    slots_per_slab = slab_bytes // page_unit
+    for slot in range(min(slots, (len(table) - records_at) // record_bytes)):
+        state, length, space, shard, _checksum, block_hash = _RECORD.unpack_from(
+            table, records_at + slot * record_bytes
+        )
+        if state & _STATE_BITS != _SEALED:
+            continue
+        slab, index = divmod(slot, slots_per_slab)
+        stride = -(-length // page_unit) * page_unit
+        offset = slab * slab_bytes + index * stride
+        yield SealedPage(block_hash, space, shard, offset, length)
+
+
+def swap_bytes(pool: Path, one: SealedPage, other: SealedPage) -> None:
+    """Exchange the bytes of two pages of equal length, behind the daemon's back."""
+    assert one.length == other.length, "the pages differ in length"
+    descriptor = os.open(pool, os.O_RDWR)
+    try:
+        with mmap.mmap(descriptor, 0) as pages:
+            first = pages[one.offset : one.offset + one.length]
+            second = pages[other.offset : other.offset + other.length]
+            assert first != second, "the pages hold the same bytes"
+            pages[one.offset : one.offset + one.length] = second
+            pages[other.offset : other.offset + other.length] = first
+    finally:
+        os.close(descriptor)

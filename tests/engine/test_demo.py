@@ -1,0 +1,36 @@
+"""The demo and its negative control, as ``make demo`` and ``make demo-control`` run them."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tests.demo.control import run_control
+from tests.demo.report import Report
+from tests.demo.story import Story
+from tests.engine.prompts import full_block_tokens
+from tests.engine.vllm_install import VllmInstall
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.mark.timeout(600)
+def test_a_killed_engine_s_successor_answers_from_the_cache(install: VllmInstall) -> None:
+    figures = Story(Report(Console(file=io.StringIO())), install).tell(seed=0)
+
+    assert list(figures.problems()) == []
+    document = figures.document()
+    assert document["engine_kills"] == 1
+    assert document["same_tokens"] == document["prompts"] == 8
+    assert document["errors"] == 0
+    first = figures.rows[0]
+    assert first.after_kill is not None
+    assert first.after_kill.hits.external == full_block_tokens(first.prompt)
+
+
+def test_swapped_bytes_of_a_cached_block_change_the_tokens(install: VllmInstall) -> None:
+    control = run_control(Report(Console(file=io.StringIO())), install)
+
+    assert control.positions_above_noise > 0
+    assert control.differing(control.untouched) == (0, len(control.cold.tokens))
+    assert control.differing(control.swapped)[0] > 0
