@@ -32,5 +32,5 @@ def test_swapped_bytes_of_a_cached_block_change_the_tokens(install: VllmInstall)
     control = run_control(Report(Console(file=io.StringIO())), install)
 
     assert control.positions_above_noise > 0
-    assert control.differing(control.untouched) == (0, len(control.cold.tokens))
-    assert control.differing(control.swapped)[0] > 0
+    assert control.differing(control.untouched) == 0
+    assert control.differing(control.swapped) > 0
