@@ -13,7 +13,7 @@ DURATION_FORM: Final = "a duration such as 500ms, 10s, 5m or 2h (a plain number 
 _QUANTITY: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)", re.ASCII)
 _SIZES: Final = {"": 1, "b": 1} | {
     prefix + suffix: 1024**power
-    for power, prefix in enumerate("kmgtp", start=1)
+    for power, prefix in enumerate("kmgtpe", start=1)
     for suffix in ("", "b", "ib")
 }
 _SECONDS: Final = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,7 +31,7 @@ def parse_size(text: str) -> int:
     """
     size = _quantity(text, _SIZES, SIZE_FORM)
     if size > _LARGEST_SIZE:
-        raise ValueError("expected a size of at most 8191PiB")
+        raise ValueError("expected a size below 8EiB")
     return int(size)
 
 

@@ -1,0 +1,42 @@
+"""Texts that settings accept, for hypothesis."""
+
+import string
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from pegaflow.config import SETTINGS
+
+_words = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
+_paths = st.lists(_words, min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))
+_sizes = st.builds(
+    lambda number, unit: f"{number}{unit}",
+    st.integers(1, 900),
+    st.sampled_from(["", "b", "k", "KiB", "mb", "MiB", "gb", "GiB", " TiB"]),
+)
+_durations = st.builds(
+    lambda number, unit: f"{number}{unit}",
+    st.integers(1, 59),
+    st.sampled_from(["", "ms", "s", "m"]),
+)
+_TEXTS: dict[str, SearchStrategy[str]] = {
+    "socket": _paths,
+    "socket_group": st.just("none") | _words,
+    "http_addr": st.just("auto") | st.integers(0, 65535).map(lambda port: f"127.0.0.1:{port}"),
+    "pool_size": st.just("auto") | _sizes,
+    "pool_dir": st.just("auto") | _paths,
+    "eviction_policy": st.sampled_from(["lru", "s3fifo"]),
+    "lease_ttl": _durations,
+    "copy_threads": st.integers(1, 64).map(str),
+    "drain_timeout": _durations,
+    "log_level": st.sampled_from(["error", "warn", "info", "debug", "trace"]),
+    "log_format": st.sampled_from(["text", "json"]),
+    "log_file": st.just("auto") | _paths,
+    "pid_file": st.just("auto") | _paths,
+}
+
+
+def some_settings() -> SearchStrategy[dict[str, str]]:
+    """A layer of the configuration: some settings with texts that they accept."""
+    assert _TEXTS.keys() == SETTINGS.keys(), "every setting has texts to try"
+    return st.fixed_dictionaries({}, optional=_TEXTS)
