@@ -50,6 +50,17 @@ def wait_ready(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
     raise SystemExit(f"the engine does not answer within {START_S:g} s")
 
 
+def wait_saved(socket: str) -> None:
+    """Wait until the daemon has what an engine computed: saves go on behind an answer's back."""
+    status = [PEGAFLOW, "status", "--socket", socket, "--json"]
+    deadline = time.monotonic() + STOP_S
+    while time.monotonic() < deadline:
+        document = json.loads(subprocess.check_output(status))
+        if document["saves"]["blocks"] and not document["saves"]["in_flight"]:
+            return
+    raise SystemExit(f"nothing was saved within {STOP_S:g} s; see `pegaflow status`")
+
+
 def ask(url: str, model: str) -> float:
     """One completion; how many seconds it took."""
     body = {"model": model, "prompt": PROMPT, "max_tokens": 1, "temperature": 0}
@@ -84,6 +95,7 @@ def share(model: str, python: str, arguments: Sequence[str], ports: Sequence[int
             wait_ready(url, process, log)
         for url, _, _ in engines:
             seconds = ask(url, model)
+            wait_saved(socket)
             prompt = counter(url, "vllm:prompt_tokens_total")
             loaded = counter(url, "vllm:external_prefix_cache_hits_total")
             print(

@@ -48,7 +48,8 @@ def test_reused_blocks_keep_their_bytes_whenever_a_load_was_stopped(
         if is_free:
             daemon.resume()
             large.wait_end(transfer)
-        assert large.hit_count(hashes) == len(hashes)
+        # The same copy threads have done a whole load since: nothing of the stopped one is left.
+        assert large.load(hashes, SOURCE).ok
         assert large.memory.read(TARGET) == used_again
 
 
