@@ -1,0 +1,94 @@
+"""Lookups of the scheduler side: bounded in time, and never an error for vLLM."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from pegaflow.connector.scheduler.patience import Patience
+from pegaflow.connector.scheduler.tracker import Hits, Record
+from pegaflow.connector.shield import report
+
+if TYPE_CHECKING:
+    from pegaflow._native import SchedulerClient
+
+_STEP_WAIT_S: Final = 0.005
+"""All lookups of one scheduler step together may wait this long for answers."""
+
+
+class Lookups:
+    """The answers and leases of one engine session."""
+
+    def __init__(
+        self,
+        client: "SchedulerClient",
+        hash_bytes: int,
+        patience: Patience,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._hash_bytes = hash_bytes
+        self._patience = patience
+        self._clock = clock
+        self._wait_left = _STEP_WAIT_S
+
+    def begin_step(self) -> None:
+        """The next step's lookups may wait again."""
+        self._wait_left = _STEP_WAIT_S
+
+    def ask(self, record: Record, hashes: bytes) -> Hits | None:
+        """The hits of these hashes; None: ask again in a later step.
+
+        The same call again gives the same answer; other hashes end the earlier lookup.
+        """
+        record.asked = True
+        start = self._clock()
+        try:
+            answer = self._client.lookup(
+                record.request.request_id, hashes, self._hash_bytes, self._wait_left
+            )
+        except Exception as error:
+            report("a lookup", error)
+            return Hits()
+        self._wait_left = max(0.0, self._wait_left - (self._clock() - start))
+        if answer.state == "ready":
+            self._patience.answered()
+            record.waiting_since = None
+            return Hits(answer.memory_blocks, answer.ssd_blocks, answer.remote_blocks)
+        if answer.state == "ask_again" and self._patience.defers(record):
+            return None
+        return Hits()
+
+    def take(self, record: Record) -> tuple[int, int]:
+        """Lease id and boot id of the answer, now the load's; (0, 0) when they are gone."""
+        record.asked = False
+        try:
+            return self._client.take(record.request.request_id) or (0, 0)
+        except Exception as error:
+            report("taking a lease", error)
+            return (0, 0)
+
+    def forget(self, record: Record) -> None:
+        """The request needs no answer any more: its lease ends, also one that is still to come."""
+        if not record.asked:
+            return
+        record.asked = False
+        try:
+            self._client.forget(record.request.request_id)
+        except Exception as error:
+            report("giving up a lookup", error)
+
+    def release(self, lease_id: int, boot_id: int) -> None:
+        """End a lease that was taken and not loaded."""
+        if lease_id == 0:
+            return
+        try:
+            self._client.release(lease_id, boot_id)
+        except Exception as error:
+            report("releasing a lease", error)
+
+    def close(self) -> None:
+        """End the session."""
+        try:
+            self._client.close()
+        except Exception as error:
+            report("closing the session", error)

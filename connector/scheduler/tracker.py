@@ -1,0 +1,133 @@
+"""What the scheduler side remembers of each request, from its first lookup to its last transfer."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pegaflow.connector.interface import Request
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Blocks that a lookup found, by the tier that had them."""
+
+    memory: int = 0
+    ssd: int = 0
+    remote: int = 0
+
+    @property
+    def blocks(self) -> int:
+        """All of them."""
+        return self.memory + self.ssd + self.remote
+
+
+@dataclass
+class LoadInFlight:
+    """A load that vLLM waits for."""
+
+    lease_id: int
+    boot_id: int
+    block_ids: tuple[int, ...]
+    failed: bool = False
+
+
+@dataclass
+class Record:
+    """One request. Blocks are counted from the request's first token on."""
+
+    request: Request
+    local_blocks: int = 0
+    """vLLM's own prefix hit at the last lookup."""
+    hits: Hits = Hits()
+    """The answer of the last lookup: blocks beyond ``local_blocks``."""
+    asked: bool = False
+    """The client holds a lookup for this request."""
+    waiting_since: float | None = None
+    """When the request was first deferred for an answer, on the monotonic clock."""
+    gave_up: bool = False
+    """It was deferred long enough."""
+    load: LoadInFlight | None = None
+    load_failed: bool = False
+    """A load failed: no further one until the request is preempted."""
+    loaded: range = range(0)
+    """Blocks that came from the cache and need not be offered to it."""
+    block_ids: list[int] = field(default_factory=list)
+    next_save: int = 0
+    """The first block that was not offered to the cache yet."""
+    preemptions: int = 0
+    """As many of the request's preemptions as this record has seen."""
+    open_saves: dict[int, int] = field(default_factory=dict)
+    """By serial: workers that may still read the request's blocks."""
+    finished: bool = False
+
+    def see_preemption(self) -> bool:
+        """Whether the request has lost its blocks since the last call; forgets them then."""
+        if self.request.num_preemptions == self.preemptions:
+            return False
+        self.preemptions = self.request.num_preemptions
+        self.load_failed = False
+        self.loaded = range(0)
+        self.block_ids = []
+        self.next_save = 0
+        return True
+
+
+class Tracker:
+    """The records of all requests that are known to vLLM or still have a transfer."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+        self._saving: dict[int, Record] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def of(self, request: Request) -> Record:
+        """The record of ``request``, new at the first call."""
+        record = self._records.get(request.request_id)
+        if record is None:
+            record = Record(request, preemptions=request.num_preemptions)
+            self._records[request.request_id] = record
+        return record
+
+    def find(self, request_id: str) -> Record | None:
+        """The record of a request, if there is one."""
+        return self._records.get(request_id)
+
+    def drop(self, record: Record) -> None:
+        """Forget a request."""
+        self.forget_saves(record)
+        self._records.pop(record.request.request_id, None)
+
+    def open_save(self, record: Record, serial: int, workers: int) -> None:
+        """A save order goes out to ``workers`` workers."""
+        record.open_saves[serial] = workers
+        self._saving[serial] = record
+
+    def end_saves(self, ended: Mapping[int, int]) -> None:
+        """Workers are done with these orders; orders that were forgotten are ignored."""
+        for serial, workers in ended.items():
+            record = self._saving.get(serial)
+            if record is None:
+                continue
+            record.open_saves[serial] -= workers
+            if record.open_saves[serial] <= 0:
+                del record.open_saves[serial]
+                del self._saving[serial]
+
+    def forget_saves(self, record: Record) -> None:
+        """The request's blocks no longer wait for its saves."""
+        for serial in record.open_saves:
+            self._saving.pop(serial, None)
+        record.open_saves.clear()
+
+    def saving(self) -> list[Record]:
+        """Requests with saves that may still run, each once."""
+        return list({id(record): record for record in self._saving.values()}.values())
+
+    def loading(self) -> Iterator[Record]:
+        """Requests that wait for a load."""
+        return (record for record in self._records.values() if record.load is not None)
+
+    def has_transfers(self) -> bool:
+        """Whether any block may still be read or written by the daemon."""
+        return bool(self._saving) or any(True for _ in self.loading())

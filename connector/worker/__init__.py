@@ -1,0 +1,1 @@
+"""The half of the connector that runs in each worker: it moves blocks."""
