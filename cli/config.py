@@ -8,7 +8,7 @@ import typer
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json
-from pegaflow.cli.output import write_json, write_line, write_rich
+from pegaflow.cli.output import table, write_json, write_line, write_tables
 from pegaflow.config import Loaded, find_problems, load, user_file
 from pegaflow.config.write import as_toml
 from pegaflow.errors import ConfigError, PegaflowError
@@ -27,7 +27,7 @@ def show(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> N
     if json:
         write_json(context, "config", _document(loaded, context))
     else:
-        write_rich(context, [_table(loaded)])
+        write_tables(context, [_table(loaded)])
 
 
 @app.command()
@@ -100,9 +100,7 @@ def _document(loaded: Loaded, context: AppContext) -> dict[str, object]:
 
 
 def _table(loaded: Loaded) -> "Table":
-    from rich.table import Table
-
-    table = Table("setting", "value", "from", box=None, padding=(0, 2))
+    settings = table("setting", "value", "from")
     for key, value in loaded.values.items():
-        table.add_row(key, value.text, value.where or value.source)
-    return table
+        settings.add_row(key, value.text, value.where or value.source)
+    return settings

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pegaflow.cli.context import AppContext
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+    from rich.table import Table
 
 
 def write_line(context: AppContext, text: str) -> None:
@@ -20,11 +21,23 @@ def write_json(context: AppContext, name: str, document: Mapping[str, Any]) -> N
     write_line(context, json.dumps({"schema": f"pegaflow.{name}/1", **document}))
 
 
-def write_rich(context: AppContext, parts: Iterable["RenderableType"]) -> None:
-    """A result with tables, coloured on a terminal."""
+def write_tables(context: AppContext, tables: Iterable["Table"]) -> None:
+    """A result of tables, a blank line between them; coloured on a terminal."""
     console = _console(context)
-    for part in parts:
-        console.print(part)
+    for number, table in enumerate(tables):
+        with console.capture() as capture:
+            console.print(table)
+        lines = [line.rstrip() for line in capture.get().splitlines()]
+        write_line(context, "\n".join([""] * bool(number) + lines))
+
+
+def table(*headers: str) -> "Table":
+    """An empty table for ``write_tables``; without ``headers`` a grid."""
+    from rich.table import Table
+
+    return Table(
+        *headers, box=None, show_header=bool(headers), pad_edge=False, padding=(0, 2, 0, 0)
+    )
 
 
 def note(context: AppContext, text: str) -> None:
@@ -37,4 +50,11 @@ def _console(context: AppContext) -> "Console":
 
     # A pipe has no width: lines are never cut there.
     width = None if context.stdout.isatty() else 10_000
-    return Console(file=context.stdout, width=width, highlight=False, _environ=context.environ)
+    return Console(
+        file=context.stdout,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ=context.environ,
+    )

@@ -8,7 +8,7 @@ import typer
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
-from pegaflow.cli.output import write_line, write_rich
+from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.config import resolve_socket
 from pegaflow.models import Pool, Status, Transfers, parse
 from pegaflow.units import format_duration, format_size
@@ -35,7 +35,7 @@ def status(
     if json:
         write_line(context, document)
     else:
-        write_rich(context, tables(status))
+        write_tables(context, tables(status))
     if status.state == "degraded":
         raise typer.Exit(ExitCode.PROBLEMS)
 
@@ -50,9 +50,7 @@ def tables(status: Status) -> "Iterator[Table]":
 
 
 def _overview(status: Status) -> "Table":
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
+    overview = table()
     rows = [
         (
             "daemon",
@@ -71,8 +69,8 @@ def _overview(status: Status) -> "Table":
         ("engines", f"{len(status.engines)} attached"),
     ]
     for row in rows:
-        table.add_row(*row)
-    return table
+        overview.add_row(*row)
+    return overview
 
 
 def _pool(pool: Pool) -> str:
@@ -101,26 +99,22 @@ def _transfers(transfers: Transfers) -> str:
 
 
 def _engines(status: Status) -> "Table":
-    from rich.table import Table
-
-    table = Table("engine", "model", "workers", "attached", "namespace", box=None, padding=(0, 2))
+    engines = table("engine", "model", "workers", "attached", "namespace")
     for engine in status.engines:
-        table.add_row(
+        engines.add_row(
             engine.engine_id,
             engine.model,
             f"{len(engine.worker_pids)} of {engine.workers}",
             format_duration(engine.attached_s),
             engine.namespace[:12],
         )
-    return table
+    return engines
 
 
 def _namespaces(status: Status) -> "Table":
-    from rich.table import Table
-
-    table = Table("namespace", "group", "blocks", "bytes", "hits", "misses", "evicted", box=None)
+    spaces = table("namespace", "group", "blocks", "bytes", "hits", "misses", "evicted")
     for space in status.namespaces:
-        table.add_row(
+        spaces.add_row(
             space.namespace[:12],
             str(space.group),
             f"{space.blocks:,}",
@@ -129,4 +123,4 @@ def _namespaces(status: Status) -> "Table":
             f"{space.misses:,}",
             f"{space.evictions:,}",
         )
-    return table
+    return spaces

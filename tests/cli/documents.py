@@ -1,0 +1,71 @@
+"""Documents as daemons send them, and the schemas that they fit."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pegaflow
+
+SCHEMAS = Path(pegaflow.__file__).parent / "schemas"
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The schema of the document ``name``."""
+    parsed: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    return parsed
+
+
+def status_document(**changes: Any) -> dict[str, Any]:
+    """A daemon's status, with ``changes`` of its fields."""
+    transfers = {"transfers": 12, "failures": 1, "blocks": 96, "bytes": 100663296, "in_flight": 2}
+    return {
+        "schema": "pegaflow.status/1",
+        "version": "0.1.0",
+        "pid": 4321,
+        "boot_id": "00112233445566aa",
+        "uptime_s": 3725.5,
+        "state": "ready",
+        "reasons": [],
+        "socket": "/run/pegaflow/daemon.sock",
+        "http_addr": "127.0.0.1:9091",
+        "pool": {
+            "kind": "tmpfs",
+            "path": "/dev/shm/pegaflow/pool",
+            "bytes": 1073741824,
+            "ready_bytes": 1073741824,
+            "used_bytes": 100663296,
+            "size_origin": "--pool-size",
+            "policy": "lru",
+            "in_flight_pages": 1,
+            "pinned_blocks": 16,
+            "no_space": 0,
+        },
+        "blocks": {"requested": 1000, "memory": 750, "ssd": 0, "remote": 0, "miss": 250},
+        "saves": transfers,
+        "loads": transfers | {"failures": 0, "in_flight": 0},
+        "leases": {"held": 1, "blocks": 16, "bytes": 16777216, "oldest_s": 0.5},
+        "engines": [
+            {
+                "engine_id": "engine-a",
+                "model": "some/model",
+                "namespace": "ab" * 32,
+                "complete": True,
+                "scheduler_pid": 100,
+                "worker_pids": [101, 102],
+                "workers": 2,
+                "attached_s": 61.0,
+            }
+        ],
+        "namespaces": [
+            {
+                "namespace": "ab" * 32,
+                "group": 0,
+                "blocks": 96,
+                "bytes": 100663296,
+                "hits": 750,
+                "misses": 250,
+                "admissions": 96,
+                "evictions": 0,
+            }
+        ],
+    } | changes

@@ -1,0 +1,95 @@
+"""``pegaflow status``: for people, for scripts, and its exit codes."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pegaflow.errors import CallTimeout, Refused, Unreachable
+from tests.cli.command_line import CommandLine, StandInDaemon
+from tests.cli.documents import schema, status_document
+from tests.cli.golden import golden
+
+
+def _daemon(**changes: Any) -> StandInDaemon:
+    return StandInDaemon("/unused", status_answer=json.dumps(status_document(**changes)))
+
+
+def test_the_document_of_the_tests_fits_the_schema() -> None:
+    jsonschema.validate(status_document(), schema("status"))
+
+
+def test_people_see_state_pool_blocks_and_engines(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon()
+    outcome = pegaflow("status")
+    assert outcome.out == golden("status.txt")
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: CommandLine) -> None:
+    pool = status_document()["pool"] | {"ready_bytes": 536870912, "path": None, "kind": "memfd"}
+    pegaflow.daemon = _daemon(
+        state="degraded",
+        reasons=["the pool is anonymous memory: no room in /dev/shm"],
+        pool=pool,
+        blocks=dict.fromkeys(["requested", "memory", "ssd", "remote", "miss"], 0),
+        engines=[],
+        namespaces=[],
+    )
+    outcome = pegaflow("status")
+    assert outcome.out == golden("status_degraded.txt")
+    assert outcome.code == 5
+
+
+def test_scripts_get_the_daemon_s_document_as_it_is(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon()
+    outcome = pegaflow("status", "--json")
+    assert outcome.json("status") == status_document()
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_fields_of_newer_daemons_do_not_matter(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon(moon_phase="full")
+    assert pegaflow("status").out == golden("status.txt")
+
+
+def test_a_document_of_another_form_is_an_error(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon(pid="many")
+    outcome = pegaflow("status")
+    assert outcome.code == 1
+    assert "status document cannot be read" in outcome.err
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize("state", ["starting", "ready", "draining"])
+def test_a_daemon_that_works_is_a_success(pegaflow: CommandLine, state: str) -> None:
+    pegaflow.daemon = _daemon(state=state)
+    assert pegaflow("status", "--json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Unreachable("x"), 3), (CallTimeout("x"), 4), (Refused("x"), 1)],
+)
+def test_scripts_tell_failures_by_exit_code(
+    pegaflow: CommandLine, error: Exception, code: int
+) -> None:
+    assert isinstance(error, Unreachable | CallTimeout | Refused)
+    pegaflow.daemon = StandInDaemon("/unused", status_answer=error)
+    outcome = pegaflow("status", "--json")
+    assert (outcome.code, outcome.out, outcome.err) == (code, "", "pegaflow: x\n")
+
+
+def test_the_socket_and_the_timeout_are_those_asked_for(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon()
+    pegaflow("status", "--socket", "/run/a.sock", "--timeout", "250ms")
+    pegaflow.environ["PEGAFLOW_SOCKET"] = "/run/b.sock"
+    pegaflow("status")
+    assert pegaflow.sockets == [("/run/a.sock", 0.25), ("/run/b.sock", 5.0)]
+
+
+def test_a_timeout_that_is_none_is_a_usage_error(pegaflow: CommandLine) -> None:
+    outcome = pegaflow("status", "--timeout", "soon")
+    assert outcome.code == 2
+    assert "--timeout 'soon' cannot be used; allowed: a duration such as" in outcome.err
