@@ -1,1 +1,21 @@
-//! Placeholder.
+//! The daemon: serves engines and commands over a Unix socket, and operators over HTTP.
+//!
+//! [`run`] is the whole of it; [`DaemonConfig`] is what it needs to know. Start reading at `run.rs`, then `daemon.rs`.
+
+mod boot;
+pub mod config;
+mod daemon;
+mod lifecycle;
+mod logging;
+mod operator;
+mod run;
+mod service;
+mod session;
+mod socket;
+mod status;
+mod telemetry;
+mod transfer;
+
+pub use boot::VERSION;
+pub use config::DaemonConfig;
+pub use run::{Ready, run};

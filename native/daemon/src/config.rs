@@ -1,0 +1,182 @@
+//! What the daemon is started with: the JSON of `pegaflow.config.DaemonConfig`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::eviction::PolicyKind;
+use serde::{Deserialize, Serialize};
+
+/// The longest path that Linux can bind a Unix socket to.
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// The settings of one daemon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DaemonConfig {
+    /// Where engines and commands reach the daemon; names the lock, the grant files and the pool too.
+    pub socket: PathBuf,
+    /// A group, by name or number, whose members may use the socket too.
+    #[serde(default)]
+    pub socket_group: Option<String>,
+    /// Where HTTP is served. None: 127.0.0.1:9091, or the next free port.
+    #[serde(default)]
+    pub http_addr: Option<String>,
+    /// Bytes of the memory tier.
+    pub pool_bytes: u64,
+    /// How the pool's size came about: what status shows as `pool.size_origin`.
+    #[serde(default)]
+    pub pool_size_origin: String,
+    /// Where the pool's file lies. None: where there is room for it.
+    #[serde(default)]
+    pub pool_dir: Option<PathBuf>,
+    /// Which block goes when room is needed.
+    #[serde(default)]
+    pub eviction_policy: EvictionPolicy,
+    /// Seconds that a lease lasts unless it is renewed.
+    #[serde(default = "default_lease_ttl_s")]
+    pub lease_ttl_s: f64,
+    /// Threads that copy blocks from and to engines' memory.
+    #[serde(default = "default_copy_threads")]
+    pub copy_threads: usize,
+    /// Seconds that a draining daemon waits for transfers under way.
+    #[serde(default = "default_drain_timeout_s")]
+    pub drain_timeout_s: f64,
+    /// How much is logged.
+    #[serde(default)]
+    pub log_level: LogLevel,
+    /// The form of a log line.
+    #[serde(default)]
+    pub log_format: LogFormat,
+}
+
+/// [`PolicyKind`] as a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "PolicyKind describes them")]
+pub enum EvictionPolicy {
+    #[default]
+    Lru,
+    S3fifo,
+}
+
+impl From<EvictionPolicy> for PolicyKind {
+    fn from(policy: EvictionPolicy) -> Self {
+        match policy {
+            EvictionPolicy::Lru => Self::Lru,
+            EvictionPolicy::S3fifo => Self::S3Fifo,
+        }
+    }
+}
+
+/// How much is logged: this level and the more serious ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the usual names")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+/// The form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+fn default_lease_ttl_s() -> f64 {
+    600.0
+}
+
+fn default_copy_threads() -> usize {
+    2
+}
+
+fn default_drain_timeout_s() -> f64 {
+    10.0
+}
+
+impl DaemonConfig {
+    /// Reads and checks the JSON.
+    ///
+    /// # Errors
+    /// `Config`, naming the setting, its value and what is allowed.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let config: Self =
+            serde_json::from_str(json).map_err(|error| refused(format!("the daemon's settings: {error}")))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses values that no daemon can have.
+    ///
+    /// # Errors
+    /// As [`DaemonConfig::from_json`].
+    pub fn check(&self) -> Result<()> {
+        let length = self.socket.as_os_str().as_bytes().len();
+        if length == 0 || length > SOCKET_PATH_BYTES_MAX {
+            return Err(refused(format!(
+                "socket = {:?} has {length} bytes: a socket's path has 1 to {SOCKET_PATH_BYTES_MAX}, choose a shorter one",
+                self.socket
+            )));
+        }
+        if !(1..=64).contains(&self.copy_threads) {
+            return Err(refused(format!(
+                "copy_threads = {}: 1 to 64 are allowed",
+                self.copy_threads
+            )));
+        }
+        if self.lease_ttl()?.is_zero() {
+            return Err(refused(
+                "lease_ttl = 0: a lease must last for some time, such as 600s",
+            ));
+        }
+        self.drain_timeout().map(drop)
+    }
+
+    /// How long a lease lasts unless it is renewed.
+    ///
+    /// # Errors
+    /// `Config` for a number that is no duration.
+    pub fn lease_ttl(&self) -> Result<Duration> {
+        seconds("lease_ttl", self.lease_ttl_s)
+    }
+
+    /// How long a draining daemon waits for transfers under way.
+    ///
+    /// # Errors
+    /// `Config` for a number that is no duration.
+    pub fn drain_timeout(&self) -> Result<Duration> {
+        seconds("drain_timeout", self.drain_timeout_s)
+    }
+
+    /// The path beside the socket that has this ending.
+    pub(crate) fn beside_socket(socket: &Path, ending: &str) -> PathBuf {
+        let mut path = OsString::from(socket);
+        path.push(ending);
+        path.into()
+    }
+}
+
+fn seconds(key: &str, value: f64) -> Result<Duration> {
+    const DAY_S: f64 = 86_400.0;
+    if !(0.0..=DAY_S).contains(&value) {
+        return Err(refused(format!("{key} = {value}s: 0s to 24h are allowed")));
+    }
+    Ok(Duration::from_secs_f64(value))
+}
+
+fn refused(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, message)
+}

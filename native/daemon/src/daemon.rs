@@ -1,0 +1,60 @@
+//! What all services of one daemon share.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pegaflow_core::copy::CopyThreads;
+use pegaflow_core::error::Result;
+use pegaflow_core::lease::LeaseTable;
+use pegaflow_core::store::{Store, StoreConfig};
+
+use crate::boot::Boot;
+use crate::config::DaemonConfig;
+use crate::lifecycle::Lifecycle;
+use crate::session::Sessions;
+use crate::telemetry::{Direction, Metrics};
+use crate::transfer::TransferThreads;
+
+/// One daemon.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    pub(crate) config: DaemonConfig,
+    pub(crate) boot: Boot,
+    pub(crate) http_addr: SocketAddr,
+    pub(crate) store: Arc<Store>,
+    pub(crate) leases: Arc<LeaseTable>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) copy_threads: Arc<CopyThreads>,
+    pub(crate) saves: TransferThreads,
+    pub(crate) loads: TransferThreads,
+    pub(crate) metrics: Metrics,
+    pub(crate) lifecycle: Lifecycle,
+}
+
+impl Daemon {
+    /// Opens the memory tier and starts the threads that transfers run on.
+    pub(crate) fn open(config: DaemonConfig, boot: Boot, http_addr: SocketAddr) -> Result<Arc<Self>> {
+        let store = Store::open(StoreConfig {
+            pool_bytes: config.pool_bytes,
+            pool_dir: config.pool_dir.clone(),
+            socket: config.socket.clone(),
+            boot_id: boot.id,
+            policy: config.eviction_policy.into(),
+        })?;
+        let leases = LeaseTable::new();
+        let metrics = Metrics::default();
+        Ok(Arc::new(Self {
+            sessions: Sessions::new(Arc::clone(&store), Arc::clone(&leases), metrics.clone()),
+            copy_threads: CopyThreads::start(config.copy_threads)?,
+            saves: TransferThreads::start(Direction::Save)?,
+            loads: TransferThreads::start(Direction::Load)?,
+            config,
+            boot,
+            http_addr,
+            store,
+            leases,
+            metrics,
+            lifecycle: Lifecycle::new(),
+        }))
+    }
+}

@@ -1,0 +1,72 @@
+//! The HTTP interface. Nothing here changes the daemon's state.
+
+use std::sync::Arc;
+
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+
+use crate::daemon::Daemon;
+use crate::status::{self, Readiness, State};
+use crate::telemetry::Exposition;
+
+/// Prometheus' text form.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All paths.
+pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition) -> Router {
+    let exposition = Arc::new(exposition);
+    let (for_readiness, for_status) = (Arc::clone(&daemon), daemon);
+    Router::new()
+        .route("/healthz", get(async || Json(json!({"status": "alive"}))))
+        .route("/readyz", get(async move || readiness(&for_readiness)))
+        .route("/metrics", get(async move || metrics(&exposition)))
+        .route("/v1/status", get(async move || status_document(&for_status)))
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_allowed)
+}
+
+fn readiness(daemon: &Daemon) -> Response {
+    let readiness = Readiness::of(daemon);
+    let code = match readiness.state {
+        State::Ready | State::Degraded => StatusCode::OK,
+        State::Starting | State::Draining => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (code, Json(readiness)).into_response()
+}
+
+fn metrics(exposition: &Exposition) -> Response {
+    match exposition.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+fn status_document(daemon: &Daemon) -> Response {
+    match status::json(daemon) {
+        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+        Err(error) => failed(error.message()),
+    }
+}
+
+fn failed(why: &str) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({"error": why}))).into_response()
+}
+
+async fn unknown(uri: Uri) -> Response {
+    let error = format!(
+        "{} is not served: /healthz, /readyz, /metrics and /v1/status are",
+        uri.path()
+    );
+    (StatusCode::NOT_FOUND, Json(json!({"error": error}))).into_response()
+}
+
+async fn not_allowed() -> Response {
+    (
+        StatusCode::METHOD_NOT_ALLOWED,
+        Json(json!({"error": "only GET is allowed: HTTP changes nothing"})),
+    )
+        .into_response()
+}

@@ -1,0 +1,148 @@
+//! The daemon's life from start to end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pegaflow_core::error::{Error, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
+use tokio::runtime::Builder;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::boot::Boot;
+use crate::config::DaemonConfig;
+use crate::daemon::Daemon;
+use crate::operator::{self, Operator};
+use crate::session::EndReason;
+use crate::socket::SocketPlace;
+use crate::{logging, service};
+
+/// How often leases are looked at for expiry.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// What a daemon says once it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ready {
+    /// Where engines attach.
+    pub socket: PathBuf,
+    /// host:port of HTTP.
+    pub http_addr: String,
+    /// The daemon's process.
+    pub pid: u32,
+    /// Random per start, 16 hexadecimal digits.
+    pub boot_id: String,
+    /// Bytes of the memory tier.
+    pub pool_bytes: u64,
+    /// What holds the memory tier.
+    pub pool_kind: &'static str,
+    /// The pool's file; None for anonymous memory.
+    pub pool_path: Option<PathBuf>,
+}
+
+/// Runs a daemon on this thread until SIGTERM, SIGINT or `Control.Stop`; `on_ready` is called once, when it answers.
+///
+/// # Errors
+/// `Config` for settings that cannot be used; what `on_ready` says, after a drain.
+pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
+    config.check()?;
+    logging::start(&config);
+    raise_descriptor_limit();
+    let boot = Boot::new()?;
+    let (place, socket) = SocketPlace::take(&config, &boot)?;
+    let http = operator::bind(config.http_addr.as_deref())?;
+    let http_addr = http
+        .local_addr()
+        .map_err(|error| Error::io("serve HTTP", error))?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::io("start the daemon's runtime", error))?;
+    let daemon = Daemon::open(config, boot, http_addr)?;
+    let operator = Operator::start(&daemon, http)?;
+
+    let ready = Ready::of(&daemon);
+    tracing::info!(socket = %ready.socket.display(), http = ready.http_addr, boot_id = ready.boot_id, "the daemon answers");
+    let heard = on_ready(&ready);
+    if heard.is_err() {
+        daemon.lifecycle.drain(true);
+    }
+    let served = runtime.block_on(async {
+        let sweeping = tokio::spawn(sweep(Arc::clone(&daemon)));
+        let draining = tokio::spawn(drain(Arc::clone(&daemon)));
+        let served = service::serve(Arc::clone(&daemon), socket).await;
+        if served.is_err() {
+            daemon.lifecycle.drain(false);
+        }
+        // The drain closes the memory tier, whatever ended the service.
+        drop(draining.await);
+        sweeping.abort();
+        served
+    });
+    drop(place);
+    daemon.lifecycle.ended();
+    operator.join();
+    tracing::info!("the daemon has ended");
+    heard.and(served.map_err(|error| Error::io("serve the socket", error)))
+}
+
+impl Ready {
+    fn of(daemon: &Daemon) -> Self {
+        let pool = daemon.store.snapshot().pool;
+        Self {
+            socket: daemon.config.socket.clone(),
+            http_addr: daemon.http_addr.to_string(),
+            pid: daemon.boot.process.pid,
+            boot_id: daemon.boot.id_text(),
+            pool_bytes: pool.bytes,
+            pool_kind: pool.kind.name(),
+            pool_path: pool.path,
+        }
+    }
+}
+
+/// Ends leases that nobody renewed.
+async fn sweep(daemon: Arc<Daemon>) {
+    let mut ticks = interval(SWEEP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let expired = daemon.leases.expire(Instant::now());
+        if expired > 0 {
+            tracing::warn!(expired, "leases ended because nobody renewed them");
+        }
+    }
+}
+
+/// Once the daemon is to end: lets transfers end, then ends the sessions, then closes the memory tier.
+async fn drain(daemon: Arc<Daemon>) {
+    daemon.lifecycle.draining().await;
+    let limit = daemon.config.drain_timeout().unwrap_or_default();
+    let idle = async { tokio::join!(daemon.saves.idle(), daemon.loads.idle()) };
+    if timeout(limit, idle).await.is_err() {
+        tracing::warn!(?limit, "transfers are still under way: they end with the process");
+    }
+    daemon.sessions.end_all(EndReason::DaemonEnded);
+    let kept = daemon
+        .store
+        .close(daemon.lifecycle.is_purge())
+        .unwrap_or_else(|error| {
+            tracing::error!("the memory tier was not closed: {error}");
+            0
+        });
+    daemon.lifecycle.drained(kept);
+}
+
+/// Each session needs some descriptors, more in all than the usual limit of 1,024.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    ) {
+        tracing::warn!("cannot raise the limit of open files: {error}");
+    }
+}

@@ -1,0 +1,77 @@
+//! What surrounds every call: its metrics, and the status of a message that is too large.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tonic::Code;
+use tonic::codegen::http::{HeaderValue, Request, Response};
+use tower::{Layer, Service};
+
+use crate::telemetry::RpcMetrics;
+
+const STATUS: &str = "grpc-status";
+
+/// Counts each call, and answers `RESOURCE_EXHAUSTED` to a message above the limit.
+#[derive(Debug, Clone)]
+pub(super) struct CallLayer(pub(super) RpcMetrics);
+
+impl<S> Layer<S> for CallLayer {
+    type Service = Calls<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Calls {
+            inner,
+            metrics: self.0.clone(),
+        }
+    }
+}
+
+/// A service with [`CallLayer`] around it.
+#[derive(Debug, Clone)]
+pub(super) struct Calls<S> {
+    inner: S,
+    metrics: RpcMetrics,
+}
+
+type Answering<R, E> = Pin<Box<dyn Future<Output = Result<R, E>> + Send>>;
+
+impl<S, B, R> Service<Request<B>> for Calls<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = Answering<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let began = Instant::now();
+        let path = request.uri().path().to_owned();
+        let metrics = self.metrics.clone();
+        let answering = self.inner.call(request);
+        Box::pin(async move {
+            let mut response = answering.await?;
+            let code = refine(&mut response);
+            metrics.observe(&path, code, began.elapsed());
+            Ok(response)
+        })
+    }
+}
+
+/// The status of an answer. The transport calls a message above the limit out of range, the protocol calls it exhausted;
+/// no service of ours answers `OUT_OF_RANGE`.
+fn refine<R>(response: &mut Response<R>) -> Code {
+    // An answer that has a message has its status after it, and is a success.
+    let Some(status) = response.headers_mut().get_mut(STATUS) else {
+        return Code::Ok;
+    };
+    if Code::from_bytes(status.as_bytes()) == Code::OutOfRange {
+        *status = HeaderValue::from(Code::ResourceExhausted as i32);
+    }
+    Code::from_bytes(status.as_bytes())
+}

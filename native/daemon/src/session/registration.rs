@@ -1,0 +1,42 @@
+//! A worker's memory, as the daemon reaches it.
+
+use std::sync::Arc;
+
+use pegaflow_core::copy::CopyEngine;
+use pegaflow_core::grant::GrantFile;
+use pegaflow_core::layout::BlockLayout;
+use pegaflow_core::space::ShardGeometry;
+
+use super::{Namespace, Session};
+
+/// What a worker registered; its grant file is there while this lives.
+pub(crate) struct Registration {
+    pub(crate) id: u64,
+    pub(crate) session: Arc<Session>,
+    pub(crate) namespace: Namespace,
+    pub(crate) hash_bytes: u32,
+    pub(crate) group: u32,
+    pub(crate) num_blocks: u32,
+    pub(crate) geometry: ShardGeometry,
+    pub(crate) copies: Box<dyn CopyEngine>,
+    pub(crate) grants: GrantFile,
+}
+
+impl Registration {
+    /// The geometry that this layout gives a shard.
+    pub(crate) fn geometry_of(layout: &BlockLayout) -> ShardGeometry {
+        ShardGeometry {
+            page_bytes: layout.page_bytes(),
+            digest: layout.segments_digest(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registration")
+            .field("id", &self.id)
+            .field("geometry", &self.geometry)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,72 @@
+//! Watches one session until it ends, and tells its peer when the daemon drains.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use pegaflow_core::process::PeerProcess;
+use pegaflow_proto::v1::{Draining, SessionEvent, SessionOpened, session_event::Event};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::{EndReason, Session};
+use crate::daemon::Daemon;
+use crate::lifecycle::Phase;
+
+/// What a peer receives while its session lasts.
+pub(crate) type EventStream = ReceiverStream<Result<SessionEvent, Status>>;
+
+/// Starts to watch the session; its stream begins with `opened`.
+///
+/// # Errors
+/// When the runtime cannot watch the peer's process.
+pub(crate) fn watch(
+    daemon: &Arc<Daemon>,
+    session: &Arc<Session>,
+    opened: SessionOpened,
+) -> io::Result<EventStream> {
+    let end_of_process = end_of(&session.peer.process)?;
+    // Room for both events that there are: a peer that does not read never holds the daemon up.
+    let (events, stream) = mpsc::channel(2);
+    drop(events.try_send(Ok(SessionEvent {
+        event: Some(Event::Opened(opened)),
+    })));
+    let (daemon, session) = (Arc::clone(daemon), Arc::clone(session));
+    tokio::spawn(async move {
+        let reason = tokio::select! {
+            biased;
+            () = session.wait_ended() => return,
+            _ = end_of_process.readable() => EndReason::ProcessEnded,
+            () = events.closed() => EndReason::StreamClosed,
+            () = announce_draining(&daemon, &events) => EndReason::DaemonEnded,
+        };
+        daemon.sessions.end(session.id, reason);
+    });
+    Ok(ReceiverStream::new(stream))
+}
+
+/// Sends the event when the daemon drains; returns when it has ended.
+async fn announce_draining(daemon: &Daemon, events: &mpsc::Sender<Result<SessionEvent, Status>>) {
+    daemon.lifecycle.draining().await;
+    if daemon.lifecycle.phase() == Phase::Draining {
+        drop(events.try_send(Ok(SessionEvent {
+            event: Some(Event::Draining(Draining {})),
+        })));
+    }
+    daemon.lifecycle.wait_ended().await;
+}
+
+/// Becomes readable when the process has ended.
+fn end_of(process: &PeerProcess) -> io::Result<AsyncFd<OwnedFd>> {
+    let pidfd = process.as_fd().try_clone_to_owned()?;
+    #[expect(
+        unsafe_code,
+        reason = "tokio takes a promise about the descriptor that it watches"
+    )]
+    // SAFETY: an `OwnedFd` is open, and stays the same descriptor while the `AsyncFd` owns it.
+    let watched = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) };
+    Ok(watched?)
+}

@@ -1,0 +1,241 @@
+//! The status document: `Control.Status` and `GET /v1/status`. Its schema is pegaflow/schemas/status.schema.json.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::store::{PoolSnapshot, SpaceSnapshot, StoreSnapshot};
+use serde::Serialize;
+
+use crate::boot::VERSION;
+use crate::config::DaemonConfig;
+use crate::daemon::Daemon;
+use crate::lifecycle::Phase;
+use crate::session::EngineSnapshot;
+use crate::telemetry::TransferMetrics;
+
+/// The form of the document; an incompatible change has another number.
+const SCHEMA: &str = "pegaflow.status/1";
+
+/// The document of this daemon now.
+///
+/// # Errors
+/// `Io` for what JSON cannot hold, as a path that is not UTF-8.
+pub(crate) fn json(daemon: &Daemon) -> Result<String> {
+    serde_json::to_string(&StatusDocument::of(daemon))
+        .map_err(|error| Error::new(ErrorKind::Io, format!("the status cannot be written: {error}")))
+}
+
+#[derive(Debug, Serialize)]
+struct StatusDocument<'a> {
+    schema: &'static str,
+    version: &'static str,
+    pid: u32,
+    boot_id: String,
+    started_at: f64,
+    uptime_s: f64,
+    #[serde(flatten)]
+    readiness: Readiness,
+    socket: PathBuf,
+    http_addr: String,
+    pool: Pool,
+    blocks: Blocks,
+    saves: Transfers,
+    loads: Transfers,
+    leases: Leases,
+    engines: Vec<EngineSnapshot>,
+    namespaces: Vec<Namespace>,
+    config: &'a DaemonConfig,
+}
+
+/// Whether the daemon can do what it was started for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Readiness {
+    pub(crate) state: State,
+    /// How much of the pool can hold pages.
+    pub(crate) ready_percent: f64,
+    /// Why it is degraded, a sentence each.
+    pub(crate) reasons: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    Starting,
+    Ready,
+    Degraded,
+    Draining,
+}
+
+impl Readiness {
+    /// The daemon's readiness now.
+    pub(crate) fn of(daemon: &Daemon) -> Self {
+        Self::new(daemon.lifecycle.phase(), &daemon.store.snapshot().pool)
+    }
+
+    fn new(phase: Phase, pool: &PoolSnapshot) -> Self {
+        let state = match (phase, &pool.degraded) {
+            (Phase::Serving, Some(_)) => State::Degraded,
+            (Phase::Serving, None) if pool.ready_bytes < pool.bytes => State::Starting,
+            (Phase::Serving, None) => State::Ready,
+            _ => State::Draining,
+        };
+        let ready_percent = 100.0 * pool.ready_bytes as f64 / pool.bytes.max(1) as f64;
+        Self {
+            state,
+            ready_percent,
+            reasons: pool.degraded.iter().cloned().collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Pool {
+    kind: &'static str,
+    path: Option<PathBuf>,
+    bytes: u64,
+    ready_bytes: u64,
+    used_bytes: u64,
+    policy: &'static str,
+    in_flight_pages: u64,
+    partial_blocks: u64,
+    pinned_blocks: u64,
+    no_space: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Blocks {
+    requested: u64,
+    memory: u64,
+    ssd: u64,
+    remote: u64,
+    miss: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Transfers {
+    transfers: u64,
+    failures: u64,
+    blocks: u64,
+    bytes: u64,
+    in_flight: i64,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Leases {
+    held: u64,
+    blocks: u64,
+    bytes: u64,
+    oldest_s: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Namespace {
+    namespace: String,
+    group: u32,
+    blocks: u64,
+    bytes: u64,
+    hits: u64,
+    misses: u64,
+    admissions: u64,
+    evictions: u64,
+}
+
+impl<'a> StatusDocument<'a> {
+    fn of(daemon: &'a Daemon) -> Self {
+        let store = daemon.store.snapshot();
+        let requested = daemon.metrics.blocks.total();
+        let leases = daemon.leases.snapshot(Instant::now());
+        Self {
+            schema: SCHEMA,
+            version: VERSION,
+            pid: daemon.boot.process.pid,
+            boot_id: daemon.boot.id_text(),
+            started_at: daemon
+                .boot
+                .started_at
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_secs_f64(),
+            uptime_s: daemon.boot.started.elapsed().as_secs_f64(),
+            readiness: Readiness::new(daemon.lifecycle.phase(), &store.pool),
+            socket: daemon.config.socket.clone(),
+            http_addr: daemon.http_addr.to_string(),
+            blocks: Blocks {
+                requested: requested.requested(),
+                memory: requested.memory,
+                ssd: requested.ssd,
+                remote: requested.remote,
+                miss: requested.miss,
+            },
+            saves: Transfers::of(&daemon.metrics.saves),
+            loads: Transfers::of(&daemon.metrics.loads),
+            leases: Leases {
+                held: leases.leases,
+                blocks: leases.blocks,
+                bytes: leases.bytes,
+                oldest_s: leases.oldest.as_ref().map(Duration::as_secs_f64),
+            },
+            engines: daemon.sessions.snapshot(),
+            namespaces: store.spaces.iter().map(Namespace::of).collect(),
+            pool: Pool::of(store),
+            config: &daemon.config,
+        }
+    }
+}
+
+impl Pool {
+    fn of(store: StoreSnapshot) -> Self {
+        Self {
+            kind: store.pool.kind.name(),
+            path: store.pool.path,
+            bytes: store.pool.bytes,
+            ready_bytes: store.pool.ready_bytes,
+            used_bytes: store.pool.used_bytes,
+            policy: store.policy.name(),
+            in_flight_pages: store.in_flight_pages,
+            partial_blocks: store.partial_blocks,
+            pinned_blocks: store.pinned_blocks,
+            no_space: store.no_space,
+        }
+    }
+}
+
+impl Transfers {
+    fn of(metrics: &TransferMetrics) -> Self {
+        let quantile_ms = |share| metrics.duration.quantile_s(share).map(|seconds| seconds * 1e3);
+        Self {
+            transfers: metrics.duration.count(),
+            failures: metrics.failures.get(),
+            blocks: metrics.copied_blocks.get(),
+            bytes: metrics.bytes.get(),
+            in_flight: metrics.in_flight.get(),
+            p50_ms: quantile_ms(0.5),
+            p95_ms: quantile_ms(0.95),
+            p99_ms: quantile_ms(0.99),
+        }
+    }
+}
+
+impl Namespace {
+    fn of(space: &SpaceSnapshot) -> Self {
+        Self {
+            namespace: space
+                .key
+                .namespace
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+            group: space.key.group,
+            blocks: space.blocks,
+            bytes: space.bytes,
+            hits: space.hits,
+            misses: space.misses,
+            admissions: space.admissions,
+            evictions: space.evictions,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Counters and latencies, kept once and shown by `/metrics` and the status document.
+
+mod blocks;
+mod latency;
+mod metrics;
+mod rpc;
+mod scrape;
+mod transfers;
+
+pub(crate) use blocks::BlockCounts;
+pub(crate) use latency::Latency;
+pub(crate) use metrics::Metrics;
+pub(crate) use rpc::RpcMetrics;
+pub(crate) use scrape::Exposition;
+pub(crate) use transfers::{Direction, TransferMetrics};

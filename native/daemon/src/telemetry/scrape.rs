@@ -1,0 +1,278 @@
+//! The text of `/metrics`: the daemon's counters, and numbers read from the store, the leases and the engines.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Instant, UNIX_EPOCH};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::prometheus_text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use super::blocks::entry;
+use crate::boot::VERSION;
+use crate::daemon::Daemon;
+
+/// Everything that `/metrics` shows.
+#[derive(Debug)]
+pub(crate) struct Exposition {
+    registry: Registry,
+}
+
+impl Exposition {
+    /// The metrics of this daemon.
+    pub(crate) fn new(daemon: &Arc<Daemon>) -> Self {
+        let mut registry = Registry::default();
+        let build = vec![
+            ("version", VERSION.to_owned()),
+            ("boot_id", daemon.boot.id_text()),
+        ];
+        registry.register(
+            "pegaflow_build",
+            "The software's version, and what tells this start from others",
+            Info::new(build),
+        );
+        daemon.metrics.register(&mut registry);
+        registry.register_collector(Box::new(Scrape(Arc::clone(daemon))));
+        Self { registry }
+    }
+
+    /// The text in Prometheus' form 0.0.4.
+    pub(crate) fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// Reads numbers that other parts keep.
+#[derive(Debug)]
+struct Scrape(Arc<Daemon>);
+
+impl Collector for Scrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut lines = Lines(&mut encoder);
+        self.process(&mut lines)?;
+        self.store(&mut lines)?;
+        self.leases(&mut lines)?;
+        self.engines(&mut lines)
+    }
+}
+
+impl Scrape {
+    fn process(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let started = self
+            .0
+            .boot
+            .started_at
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        lines.gauge(
+            "pegaflow_start_time_seconds",
+            "When the daemon started, in Unix time",
+            started.as_secs_f64(),
+        )?;
+        lines.gauge(
+            "pegaflow_uptime_seconds",
+            "Age of the daemon",
+            self.0.boot.started.elapsed().as_secs_f64(),
+        )
+    }
+
+    fn store(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let store = self.0.store.snapshot();
+        let pool = &store.pool;
+        lines.gauge(
+            "pegaflow_pool_capacity_bytes",
+            "Bytes of the memory tier's pool",
+            pool.bytes as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_pool_ready_bytes",
+            "Pool bytes that can hold pages by now",
+            pool.ready_bytes as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_pool_used_bytes",
+            "Pool bytes of pages that hold something",
+            pool.used_bytes as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_pool_degraded",
+            "1 when the pool is not what was asked for",
+            f64::from(u8::from(pool.degraded.is_some())),
+        )?;
+        lines.counter(
+            "pegaflow_pool_alloc_failures",
+            "Reservations that found no room",
+            store.no_space,
+        )?;
+        lines.gauge(
+            "pegaflow_inflight_pages",
+            "Pages that are being filled",
+            store.in_flight_pages as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_partial_blocks",
+            "Blocks that lack some shards",
+            store.partial_blocks as f64,
+        )?;
+        lines.counter(
+            "pegaflow_inflight_gc_cleaned",
+            "Blocks dropped because their missing shards did not come in time",
+            store.partial_blocks_dropped,
+        )?;
+        lines.gauge(
+            "pegaflow_cache_pinned_blocks",
+            "Blocks that cannot be evicted now",
+            store.pinned_blocks as f64,
+        )?;
+        type Of = fn(&pegaflow_core::store::SpaceSnapshot) -> u64;
+        let spaces: [(&str, &str, MetricType, Of); 6] = [
+            (
+                "pegaflow_cache_resident_blocks",
+                "Blocks cached in memory",
+                MetricType::Gauge,
+                |space| space.blocks,
+            ),
+            (
+                "pegaflow_cache_resident_bytes",
+                "Bytes cached in memory",
+                MetricType::Gauge,
+                |space| space.bytes,
+            ),
+            (
+                "pegaflow_cache_block_hits",
+                "Blocks that lookups found in memory",
+                MetricType::Counter,
+                |space| space.hits,
+            ),
+            (
+                "pegaflow_cache_block_misses",
+                "Blocks that lookups did not find in memory",
+                MetricType::Counter,
+                |space| space.misses,
+            ),
+            (
+                "pegaflow_cache_block_insertions",
+                "Blocks that became visible",
+                MetricType::Counter,
+                |space| space.admissions,
+            ),
+            (
+                "pegaflow_cache_block_evictions",
+                "Blocks evicted to make room",
+                MetricType::Counter,
+                |space| space.evictions,
+            ),
+        ];
+        for (name, help, kind, of) in spaces {
+            let mut values = BTreeMap::new();
+            for space in &store.spaces {
+                *entry(&mut values, &space.key.namespace) += of(space);
+            }
+            lines.by("namespace", name, help, kind, values)?;
+        }
+        Ok(())
+    }
+
+    fn leases(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let leases = self.0.leases.snapshot(Instant::now());
+        lines.gauge("pegaflow_leases", "Leases held", leases.leases as f64)?;
+        lines.gauge(
+            "pegaflow_lease_blocks",
+            "Blocks that leases name",
+            leases.blocks as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_lease_bytes",
+            "Bytes of the blocks that leases name",
+            leases.bytes as f64,
+        )?;
+        let oldest = leases.oldest.unwrap_or_default().as_secs_f64();
+        lines.gauge(
+            "pegaflow_lease_oldest_age_seconds",
+            "Age of the oldest lease, 0 without one",
+            oldest,
+        )?;
+        lines.counter("pegaflow_leases_granted", "Leases given", leases.granted)?;
+        let ends = [
+            ("loaded", leases.loaded),
+            ("released", leases.released),
+            ("expired", leases.expired),
+            ("owner_ended", leases.orphaned),
+        ];
+        lines.by(
+            "reason",
+            "pegaflow_leases_ended",
+            "Leases that ended, by reason",
+            MetricType::Counter,
+            ends.map(|(reason, count)| (reason.to_owned(), count)),
+        )
+    }
+
+    fn engines(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let counts = self.0.sessions.counts();
+        let engines = [
+            ("complete", counts.complete),
+            ("incomplete", counts.incomplete),
+            ("refused", counts.refused),
+        ];
+        lines.by(
+            "state",
+            "pegaflow_engines",
+            "Engines attached, by state",
+            MetricType::Gauge,
+            engines.map(|(state, count)| (state.to_owned(), count)),
+        )?;
+        lines.gauge(
+            "pegaflow_engine_sessions",
+            "Engine sessions that are open",
+            counts.sessions as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_registrations",
+            "Workers whose memory is registered",
+            counts.registrations as f64,
+        )
+    }
+}
+
+/// Writes one metric a call.
+struct Lines<'a, 'e>(&'a mut DescriptorEncoder<'e>);
+
+impl Lines<'_, '_> {
+    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        ConstCounter::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
+    }
+
+    fn by(
+        &mut self,
+        label: &str,
+        name: &str,
+        help: &str,
+        kind: MetricType,
+        values: impl IntoIterator<Item = (String, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
+        for (of, value) in values {
+            let labels = [(label, of)];
+            let encoder = family.encode_family(&labels)?;
+            if kind == MetricType::Counter {
+                ConstCounter::new(value).encode(encoder)?;
+            } else {
+                ConstGauge::new(value as f64).encode(encoder)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! One load: leased blocks into the engine.
+
+use std::sync::Arc;
+
+use pegaflow_core::copy::LoadPage;
+use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::lease::LoadPass;
+
+use super::{Grant, check_open};
+use crate::session::Registration;
+
+/// What is to be loaded, and where to.
+#[derive(Debug)]
+pub(crate) struct LoadJob {
+    pub(crate) registration: Arc<Registration>,
+    pub(crate) pass: LoadPass,
+    pub(crate) shard: u32,
+    pub(crate) block_ids: Vec<u32>,
+    pub(crate) grant: Grant,
+}
+
+/// How a load ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoadEnd {
+    /// All bytes are in place.
+    Loaded { bytes: u64 },
+    /// The engine took its leave back; some bytes may be in place.
+    Revoked,
+}
+
+impl LoadJob {
+    /// Copies in batches, and takes the grant for each of them: **no byte is written without it**.
+    ///
+    /// # Errors
+    /// What the copy says: some bytes may be in place.
+    pub(crate) fn run(&self) -> Result<LoadEnd> {
+        let batch_blocks = self.registration.copies.batch_blocks();
+        for (batch, block_ids) in self.block_ids.chunks(batch_blocks).enumerate() {
+            check_open(&self.registration)?;
+            let pages = self.pages(batch * batch_blocks, block_ids)?;
+            let Some(taken) = self
+                .registration
+                .grants
+                .take(self.grant.slot, self.grant.generation)?
+            else {
+                return Ok(LoadEnd::Revoked);
+            };
+            self.registration.copies.write(&pages)?;
+            drop(taken);
+        }
+        let bytes = self.block_ids.len() as u64 * self.registration.geometry.page_bytes;
+        Ok(LoadEnd::Loaded { bytes })
+    }
+
+    fn pages(&self, first: usize, block_ids: &[u32]) -> Result<Vec<LoadPage<'_>>> {
+        let page = |(index, &block): (usize, &u32)| {
+            LoadPage::new(block, &self.pass, first + index, self.shard).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Invalid,
+                    format!("the lease has no page of shard {} at {index}", self.shard),
+                )
+            })
+        };
+        block_ids.iter().enumerate().map(page).collect()
+    }
+}

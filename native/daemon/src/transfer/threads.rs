@@ -1,0 +1,157 @@
+//! Threads that transfers run on, so that a long copy never holds up a lookup.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+use pegaflow_core::error::{Error, ErrorKind, Result};
+use tokio::sync::{oneshot, watch};
+
+use crate::telemetry::Direction;
+
+/// Transfers of one direction at one time: the copy threads serve all of them, and the second fills the first one's gaps.
+const THREADS: usize = 2;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads for one direction; they end when this is dropped and their work is done.
+#[derive(Debug)]
+pub(crate) struct TransferThreads {
+    direction: Direction,
+    queue: Arc<Queue>,
+    unfinished: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    waiting: VecDeque<Job>,
+    is_closed: bool,
+}
+
+impl TransferThreads {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// `Io` when the system has no more threads.
+    pub(crate) fn start(direction: Direction) -> Result<Self> {
+        let started = Self {
+            direction,
+            queue: Arc::default(),
+            unfinished: watch::Sender::new(0),
+        };
+        for index in 0..THREADS {
+            let queue = Arc::clone(&started.queue);
+            thread::Builder::new()
+                .name(format!("pega-{}-{index}", direction.name()))
+                .spawn(move || {
+                    while let Some(job) = queue.next() {
+                        job()
+                    }
+                })
+                .map_err(|error| Error::io("start a transfer thread", error))?;
+        }
+        Ok(started)
+    }
+
+    /// Runs `work` on one of the threads, also when the caller stops to wait. A panic is an error of this work alone.
+    ///
+    /// # Errors
+    /// What `work` says.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, answered) = oneshot::channel();
+        let unfinished = Unfinished::begin(&self.unfinished);
+        let direction = self.direction.name();
+        self.queue.push(Box::new(move || {
+            let outcome = catch_unwind(AssertUnwindSafe(work))
+                .unwrap_or_else(|panic| Err(panicked(direction, &*panic)));
+            // The caller may have gone; the work is done all the same.
+            drop(answer.send(outcome));
+            drop(unfinished);
+        }));
+        answered
+            .await
+            .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, format!("the {direction} was dropped"))))
+    }
+
+    /// Waits until no work is under way or waits for a thread.
+    pub(crate) async fn idle(&self) {
+        // This holds the sender, so the wait ends only with the work.
+        drop(self.unfinished.subscribe().wait_for(|&count| count == 0).await);
+    }
+}
+
+impl Drop for TransferThreads {
+    fn drop(&mut self) {
+        self.queue.jobs.lock().is_closed = true;
+        self.queue.more.notify_all();
+    }
+}
+
+impl Queue {
+    fn push(&self, job: Job) {
+        self.jobs.lock().waiting.push_back(job);
+        self.more.notify_one();
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut jobs = self.jobs.lock();
+        loop {
+            if let Some(job) = jobs.waiting.pop_front() {
+                return Some(job);
+            }
+            if jobs.is_closed {
+                return None;
+            }
+            self.more.wait(&mut jobs);
+        }
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue")
+            .field("waiting", &self.jobs.lock().waiting.len())
+            .finish()
+    }
+}
+
+/// One piece of work that is not done.
+struct Unfinished(watch::Sender<usize>);
+
+impl Unfinished {
+    fn begin(count: &watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+fn panicked(direction: &str, panic: &(dyn Any + Send)) -> Error {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a message");
+    tracing::error!("a {direction} panicked: {what}");
+    Error::new(
+        ErrorKind::Io,
+        format!("the {direction} panicked ({what}): this is a bug, please report it"),
+    )
+}
