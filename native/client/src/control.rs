@@ -1,9 +1,19 @@
-//! What operators' commands ask of the daemon.
+//! What operators' commands ask of the daemon: single calls, on the caller's thread.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use pegaflow_core::process::PeerProcess;
+use pegaflow_proto::limits::MESSAGE_BYTES;
+use pegaflow_proto::v1::control_client::ControlClient;
+use pegaflow_proto::v1::{StatusRequest, StopRequest};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tokio::runtime::Builder;
+use tonic::{Response, Status};
 
 use crate::error::{ClientError, ClientErrorKind, Result};
+use crate::session::{Connection, of_core, overdue, refused};
 
 /// What a daemon left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,18 +26,73 @@ pub struct Stopped {
 
 /// The daemon's status document, as JSON.
 pub fn status(socket: &Path, timeout: Duration) -> Result<String> {
-    let _ = timeout;
-    Err(ClientError::new(
-        ClientErrorKind::Unreachable,
-        format!("no daemon answers on {}", socket.display()),
-    ))
+    let json = block_on("Status", timeout, async {
+        let connection = Connection::open(socket).await?;
+        let answer = answer_of(client(&connection).status(StatusRequest {}).await)?;
+        Ok(answer.json)
+    })?;
+    String::from_utf8(json.to_vec())
+        .map_err(|_| ClientError::new(ClientErrorKind::Refused, "the daemon's status is not UTF-8"))
 }
 
 /// Drains and ends the daemon; returns when its process has ended.
 pub fn stop(socket: &Path, purge: bool, timeout: Duration) -> Result<Stopped> {
-    let _ = (purge, timeout);
-    Err(ClientError::new(
-        ClientErrorKind::Unreachable,
-        format!("no daemon answers on {}", socket.display()),
-    ))
+    let deadline = Instant::now() + timeout;
+    let (daemon, pool_bytes_kept) = block_on("Stop", timeout, async {
+        let connection = Connection::open(socket).await?;
+        let daemon = PeerProcess::open(connection.peer_pid()).map_err(of_core)?;
+        let answer = answer_of(client(&connection).stop(StopRequest { purge }).await)?;
+        Ok((daemon, answer.pool_bytes_kept))
+    })?;
+    let pid = daemon.identity().pid;
+    if !ends_before(&daemon, deadline)? {
+        return Err(ClientError::new(
+            ClientErrorKind::Timeout,
+            format!(
+                "the daemon (pid {pid}) still runs {:.1} s after it was told to stop",
+                timeout.as_secs_f64()
+            ),
+        ));
+    }
+    Ok(Stopped { pid, pool_bytes_kept })
+}
+
+fn client(connection: &Connection) -> ControlClient<Connection> {
+    ControlClient::with_origin(connection.clone(), Connection::origin())
+        .max_decoding_message_size(MESSAGE_BYTES)
+}
+
+fn answer_of<T>(answer: std::result::Result<Response<T>, Status>) -> Result<T> {
+    answer.map(Response::into_inner).map_err(refused)
+}
+
+fn block_on<T>(call: &str, timeout: Duration, task: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| ClientError::new(ClientErrorKind::Config, format!("start a call: {source}")))?;
+    runtime
+        .block_on(async { tokio::time::timeout(timeout, task).await })
+        .map_err(|_| overdue(call, timeout))?
+}
+
+/// Waits for the end of the process; false when it still runs at the deadline.
+fn ends_before(process: &PeerProcess, deadline: Instant) -> Result<bool> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or(Timespec {
+            tv_sec: i64::MAX,
+            tv_nsec: 0,
+        });
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout)) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::INTR) => {}
+            Err(errno) => {
+                return Err(ClientError::new(
+                    ClientErrorKind::Refused,
+                    format!("wait for the daemon's end: {errno}"),
+                ));
+            }
+        }
+    }
 }

@@ -3,9 +3,11 @@
 //! A [`SchedulerClient`] looks blocks up, a [`WorkerClient`] registers memory and starts transfers; both connect, and
 //! connect again, by themselves, on one background thread each. [`status`] and [`stop`] are single calls.
 
+mod background;
 mod control;
 mod error;
 mod scheduler;
+mod session;
 mod worker;
 
 pub use control::{Stopped, status, stop};

@@ -1,122 +1,183 @@
 //! The scheduler side's client: lookups and leases.
 
-use std::path::PathBuf;
-use std::time::Duration;
+mod ask;
+mod breaker;
+mod config;
+mod lookup;
+mod serve;
+mod state;
+mod table;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use pegaflow_proto::limits::{HASH_BYTES_MAX, HASH_BYTES_MIN};
+use pegaflow_proto::v1::LookupRequest;
 
-use crate::error::Result;
+use self::state::Shared;
+use self::table::Known;
+use crate::background::Background;
+use crate::error::{ClientError, ClientErrorKind, Result};
+use crate::session::keep_attached;
 
-/// What a scheduler side is.
-#[derive(Debug, Clone)]
-pub struct SchedulerConfig {
-    /// The daemon's socket.
-    pub socket: PathBuf,
-    /// Random bytes that join the processes of one engine.
-    pub engine_key: [u8; 16],
-    /// The engine's id, for operators.
-    pub engine_id: String,
-    /// SHA-256 of model, layout and parallel sizes.
-    pub namespace: [u8; 32],
-    /// The model's name, for operators.
-    pub model: String,
-    /// How many workers register and load.
-    pub workers: u32,
-    /// Pages that make up one block.
-    pub shards: u32,
-}
+pub use config::SchedulerConfig;
+pub use lookup::{LeaseRef, Lookup, LookupState};
 
-/// What is known of a request's lookup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LookupState {
-    /// The answer holds.
-    Ready,
-    /// No answer yet.
-    AskAgain,
-    /// No daemon: count on no hits.
-    Off,
-}
-
-/// A lookup's answer; everything but `state` is 0 unless it is [`LookupState::Ready`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lookup {
-    /// What is known.
-    pub state: LookupState,
-    /// Leading blocks that are in the memory tier.
-    pub memory_blocks: u32,
-    /// Blocks after them that came from the ssd tier.
-    pub ssd_blocks: u32,
-    /// Blocks that came from other hosts.
-    pub remote_blocks: u32,
-    /// The lease on them; 0 when there are none.
-    pub lease_id: u64,
-    /// The daemon that gave it.
-    pub boot_id: u64,
-}
-
-/// A lease, as a load names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseRef {
-    /// The lease.
-    pub lease_id: u64,
-    /// The daemon that gave it.
-    pub boot_id: u64,
-}
-
-/// The scheduler side's session.
+/// The scheduler side's session: it connects, and connects again, by itself.
+///
+/// Without a daemon, or with one that does not answer, every lookup says [`LookupState::Off`].
 #[derive(Debug)]
-pub struct SchedulerClient {}
+pub struct SchedulerClient {
+    background: Background,
+    shared: Arc<Shared>,
+}
 
 impl SchedulerClient {
     /// Starts to connect, in the background.
     pub fn new(config: SchedulerConfig) -> Result<Self> {
-        let _ = config;
-        Ok(Self {})
+        let shared = Arc::new(Shared::new(config));
+        let role = Arc::clone(&shared);
+        let background = Background::start("pega-scheduler", move |closing| async move {
+            tokio::select! {
+                () = keep_attached(&role, &role.config.socket) => {}
+                () = closing.notified() => {}
+            }
+        })?;
+        Ok(Self { background, shared })
     }
 
-    /// Asks once per request and identity (the hashes); waits at most `wait` for the answer.
+    /// Asks once per request and identity (the hashes, `hash_bytes` each, in order); waits at most `wait` for the answer.
+    ///
+    /// The same call again gives the same answer. Other hashes for the same request end its earlier lookup. A lookup that
+    /// the daemon did not answer in time is [`LookupState::Off`] once, and then asked anew.
     pub fn lookup(&self, request_id: &str, hashes: Bytes, hash_bytes: u32, wait: Duration) -> Result<Lookup> {
-        let _ = (request_id, hashes, hash_bytes, wait);
-        Ok(Lookup {
-            state: LookupState::Off,
-            memory_blocks: 0,
-            ssd_blocks: 0,
-            remote_blocks: 0,
-            lease_id: 0,
-            boot_id: 0,
+        self.background.check_process()?;
+        check_hashes(&hashes, hash_bytes)?;
+        if hashes.is_empty() {
+            return Ok(Lookup::NO_HITS);
+        }
+        let deadline = Instant::now() + wait;
+        let shared = &*self.shared;
+        let mut state = shared.lock();
+        let token = match state.table.find(request_id, &hashes) {
+            Known::Answer(lookup) => return Ok(lookup),
+            Known::InFlight(token) => token,
+            Known::Nothing { superseded } => {
+                if let Some(lookup) = superseded {
+                    shared.discard(&mut state, &lookup);
+                }
+                let Some(session) = state.usable_session() else {
+                    state.counters.short_circuits += 1;
+                    return Ok(Lookup::OFF);
+                };
+                let token = state.table.begin(request_id, hashes.clone());
+                state.counters.lookups += 1;
+                drop(state);
+                let most = session.blocks_per_lease().saturating_mul(hash_bytes as usize);
+                let request = LookupRequest {
+                    session_id: session.id(),
+                    request_id: request_id.to_owned(),
+                    group: 0,
+                    hash_bytes,
+                    hashes: hashes.slice(..hashes.len().min(most)),
+                };
+                self.background
+                    .spawn(ask::ask(Arc::clone(&self.shared), session, token, request));
+                state = shared.lock();
+                token
+            }
+        };
+        while state.table.is_in_flight(request_id, token) {
+            if shared.answered.wait_until(&mut state, deadline).timed_out() {
+                return Ok(Lookup::ASK_AGAIN);
+            }
+        }
+        Ok(match state.table.find(request_id, &hashes) {
+            Known::Answer(lookup) => lookup,
+            Known::InFlight(_) => Lookup::ASK_AGAIN,
+            Known::Nothing { .. } => Lookup::OFF,
         })
     }
 
-    /// The lease of the request's answer, which now belongs to a load.
+    /// The lease of the request's answer, which now belongs to a load; `None` when there is none, or when it ended with its
+    /// session.
     pub fn take(&self, request_id: &str) -> Result<Option<LeaseRef>> {
-        let _ = request_id;
-        Ok(None)
+        self.background.check_process()?;
+        Ok(self
+            .shared
+            .lock()
+            .table
+            .take(request_id)
+            .and_then(|lookup| lookup.lease()))
     }
 
     /// The request is gone: its lease is released, also one in an answer that comes later.
     pub fn forget(&self, request_id: &str) -> Result<()> {
-        let _ = request_id;
+        self.background.check_process()?;
+        let mut state = self.shared.lock();
+        if let Some(lookup) = state.table.remove(request_id) {
+            self.shared.discard(&mut state, &lookup);
+        }
         Ok(())
     }
 
     /// Gives back a lease that was taken and will not be loaded.
     pub fn release(&self, lease: LeaseRef) -> Result<()> {
-        let _ = lease;
+        self.background.check_process()?;
+        self.shared.release(&mut self.shared.lock(), lease);
         Ok(())
     }
 
     /// Whether there is a session.
     pub fn attached(&self) -> Result<bool> {
-        Ok(false)
+        self.background.check_process()?;
+        Ok(self.shared.lock().session.is_some())
     }
 
-    /// Counts by name.
+    /// Counts by name; `leases_held` is a gauge, the others only grow.
     pub fn counters(&self) -> Result<Vec<(&'static str, u64)>> {
-        Ok(Vec::new())
+        self.background.check_process()?;
+        let state = self.shared.lock();
+        let counters = &state.counters;
+        Ok(vec![
+            ("lookups", counters.lookups),
+            ("answers", counters.answers),
+            ("timeouts", counters.timeouts),
+            ("short_circuits", counters.short_circuits),
+            ("breaker_opened", counters.breaker_opened),
+            ("attaches", counters.attaches),
+            ("leases_held", state.table.lease_ids().count() as u64),
+        ])
     }
 
     /// Ends the session; the client then answers as without a daemon.
     pub fn close(&self) -> Result<()> {
+        self.background.check_process()?;
+        self.background.close();
+        self.shared.lock().close();
+        self.shared.answered.notify_all();
         Ok(())
     }
+}
+
+fn check_hashes(hashes: &Bytes, hash_bytes: u32) -> Result<()> {
+    if !(HASH_BYTES_MIN..=HASH_BYTES_MAX).contains(&hash_bytes) {
+        return Err(ClientError::new(
+            ClientErrorKind::Config,
+            format!(
+                "block hashes of {hash_bytes} bytes are not allowed: {HASH_BYTES_MIN} to {HASH_BYTES_MAX}"
+            ),
+        ));
+    }
+    if !hashes.len().is_multiple_of(hash_bytes as usize) {
+        return Err(ClientError::new(
+            ClientErrorKind::Config,
+            format!(
+                "{} bytes of hashes are not a whole number of hashes of {hash_bytes} bytes",
+                hashes.len()
+            ),
+        ));
+    }
+    Ok(())
 }

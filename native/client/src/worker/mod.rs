@@ -1,93 +1,123 @@
 //! A worker's client: registration and transfers.
 
-use std::path::PathBuf;
-use std::time::Duration;
+mod config;
+mod follow;
+mod registration;
+mod serve;
+mod state;
+mod transfer;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
+use pegaflow_core::grant::IssuedGrant;
+use pegaflow_proto::v1::load_response::Outcome as Loaded;
+use pegaflow_proto::v1::{Grant, LoadRequest, LoadResponse, SaveRequest, SaveResponse};
 
-use crate::error::Result;
+use self::config::EngineIdentity;
+use self::registration::Registration;
+use self::state::Shared;
+use self::transfer::{Outcome, Transfer};
+use crate::background::Background;
+use crate::error::{ClientError, ClientErrorKind, Result};
 
-/// What a worker is.
-#[derive(Debug, Clone)]
-pub struct WorkerConfig {
-    /// The daemon's socket.
-    pub socket: PathBuf,
-    /// The engine's id, for operators.
-    pub engine_id: String,
-    /// Position among the engine's workers.
-    pub rank: u32,
-    /// Which page of a block this worker holds.
-    pub shard: u32,
-    /// Where its blocks are.
-    pub layout: EngineLayout,
-}
+pub use config::{EngineLayout, WorkerConfig};
+pub use transfer::{TransferEnd, TransferKind};
 
-/// The memory of a worker's blocks.
-#[derive(Debug, Clone)]
-pub struct EngineLayout {}
-
-impl EngineLayout {
-    /// From the JSON that `pegaflow._native.WorkerClient` documents.
-    pub fn from_json(json: &str) -> Result<Self> {
-        let _ = json;
-        Ok(Self {})
-    }
-}
-
-/// Which way a transfer goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransferKind {
-    /// Engine to cache.
-    Save,
-    /// Cache to engine.
-    Load,
-}
-
-/// The end of one transfer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TransferEnd {
-    /// The transfer.
-    pub transfer_id: u64,
-    /// The request that it was for.
-    pub request_id: String,
-    /// Which way it went.
-    pub kind: TransferKind,
-    /// Load: all bytes are in place. Save: the answer came and nothing was revoked.
-    pub ok: bool,
-    /// Blocks that it named.
-    pub blocks: u32,
-    /// Bytes that the daemon copied.
-    pub bytes: u64,
-    /// From its start to its end.
-    pub elapsed: Duration,
-    /// Why, where it is not ok.
-    pub message: String,
-}
-
-/// One worker's session.
+/// One worker's session: it connects, connects again and registers again by itself.
 #[derive(Debug)]
-pub struct WorkerClient {}
+pub struct WorkerClient {
+    background: Background,
+    shared: Arc<Shared>,
+}
 
 impl WorkerClient {
     /// Does nothing before [`identify`](Self::identify).
     pub fn new(config: WorkerConfig) -> Result<Self> {
-        let _ = config;
-        Ok(Self {})
+        let shared = Arc::new(Shared::new(config));
+        let role = Arc::clone(&shared);
+        let background = Background::start("pega-worker", move |closing| async move {
+            tokio::select! {
+                () = serve::keep_registered(Arc::clone(&role)) => {}
+                () = closing.notified() => {}
+            }
+            serve::revoke_all(&role).await;
+        })?;
+        Ok(Self { background, shared })
     }
 
     /// Tells which engine this worker is of; the first call starts to connect. The same values again change nothing.
     pub fn identify(&self, engine_key: [u8; 16], namespace: [u8; 32]) -> Result<()> {
-        let _ = (engine_key, namespace);
+        self.background.check_process()?;
+        let identity = Some(EngineIdentity {
+            engine_key,
+            namespace,
+        });
+        self.shared.identity.send_if_modified(|current| {
+            let is_new = *current != identity;
+            *current = identity;
+            is_new
+        });
         Ok(())
     }
 
     /// Starts a save; `None` when there is no daemon to save to: nothing to wait for.
     pub fn save(&self, request_id: &str, hashes: Bytes, block_ids: Vec<u32>) -> Result<Option<u64>> {
-        let _ = (request_id, hashes, block_ids);
-        Ok(None)
+        self.background.check_process()?;
+        let hash_bytes = self.shared.config.layout.hash_bytes();
+        if hashes.len() != block_ids.len() * hash_bytes as usize {
+            return Err(ClientError::new(
+                ClientErrorKind::Config,
+                format!(
+                    "{} bytes of hashes for {} blocks: each block needs {hash_bytes}",
+                    hashes.len(),
+                    block_ids.len()
+                ),
+            ));
+        }
+        let mut state = self.shared.lock();
+        let registration = state
+            .registration
+            .clone()
+            .filter(|registration| !registration.session.is_draining());
+        let issued = registration.and_then(|registration| Some((issue(&registration).ok()?, registration)));
+        let Some((grant, registration)) = issued else {
+            state.transfers.skip_save();
+            return Ok(None);
+        };
+        let request = SaveRequest {
+            session_id: registration.session.id(),
+            registration_id: registration.id,
+            request_id: request_id.to_owned(),
+            group: 0,
+            hash_bytes,
+            hashes,
+            block_ids,
+            grant: Some(message_of(&grant)),
+        };
+        let transfer = Transfer {
+            request_id: request_id.to_owned(),
+            kind: TransferKind::Save,
+            blocks: request.block_ids.len() as u32,
+        };
+        let session = Arc::clone(&registration.session);
+        let (id, revoked) = state.transfers.begin(transfer, grant, registration);
+        drop(state);
+        let call = async move {
+            let answer = session
+                .rpc()
+                .save(request)
+                .await
+                .inspect_err(|status| session.observe_error(status))?;
+            session.observe_boot(answer.get_ref().boot_id);
+            Ok(saved(answer.get_ref()))
+        };
+        self.background
+            .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, call));
+        Ok(Some(id))
     }
 
-    /// Starts a load. One that cannot start ends as failed at the next [`poll`](Self::poll).
+    /// Starts a load of blocks `first..` of a lease. One that cannot start ends as failed at the next [`poll`](Self::poll).
     pub fn load(
         &self,
         request_id: &str,
@@ -96,43 +126,156 @@ impl WorkerClient {
         first: u32,
         block_ids: Vec<u32>,
     ) -> Result<u64> {
-        let _ = (request_id, lease_id, boot_id, first, block_ids);
-        Ok(0)
+        self.background.check_process()?;
+        let transfer = Transfer {
+            request_id: request_id.to_owned(),
+            kind: TransferKind::Load,
+            blocks: block_ids.len() as u32,
+        };
+        let mut state = self.shared.lock();
+        let Some(registration) = state.registration.clone() else {
+            return Ok(state
+                .transfers
+                .begin_failed(transfer, "this worker is not registered with a daemon"));
+        };
+        if boot_id != registration.session.boot_id() {
+            return Ok(state
+                .transfers
+                .begin_failed(transfer, "the daemon that gave the lease is no more"));
+        }
+        let grant = match issue(&registration) {
+            Ok(grant) => grant,
+            Err(message) => return Ok(state.transfers.begin_failed(transfer, message)),
+        };
+        let request = LoadRequest {
+            session_id: registration.session.id(),
+            registration_id: registration.id,
+            request_id: request_id.to_owned(),
+            lease_id,
+            lease_boot_id: boot_id,
+            first,
+            block_ids,
+            grant: Some(message_of(&grant)),
+        };
+        let session = Arc::clone(&registration.session);
+        let (id, revoked) = state.transfers.begin(transfer, grant, registration);
+        drop(state);
+        let call = async move {
+            let answer = session
+                .rpc()
+                .load(request)
+                .await
+                .inspect_err(|status| session.observe_error(status))?;
+            session.observe_boot(answer.get_ref().boot_id);
+            Ok(loaded(answer.into_inner()))
+        };
+        self.background
+            .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, call));
+        Ok(id)
     }
 
     /// Takes the grant back. True: the blocks are free now. False: a copy is under way, its end comes in [`poll`](Self::poll).
     pub fn revoke(&self, transfer_id: u64) -> Result<bool> {
-        let _ = transfer_id;
-        Ok(true)
+        self.background.check_process()?;
+        let mut state = self.shared.lock();
+        let is_free = state.transfers.revoke(transfer_id, "the engine revoked it");
+        if !is_free {
+            state.transfers.wake(transfer_id);
+        }
+        Ok(is_free)
     }
 
-    /// The transfers that ended since the last call.
+    /// The transfers that ended since the last call: each once, and only when nobody can touch its blocks any more.
     pub fn poll(&self) -> Result<Vec<TransferEnd>> {
-        Ok(Vec::new())
+        self.background.check_process()?;
+        Ok(self.shared.lock().transfers.take_ended())
     }
 
     /// Transfers that have not ended.
     pub fn in_flight(&self) -> Result<usize> {
-        Ok(0)
+        self.background.check_process()?;
+        Ok(self.shared.lock().transfers.in_flight())
     }
 
     /// Whether the worker is registered.
     pub fn attached(&self) -> Result<bool> {
-        Ok(false)
+        self.background.check_process()?;
+        Ok(self.shared.lock().registration.is_some())
     }
 
     /// Why the worker is not registered, when the daemon refused it.
     pub fn last_error(&self) -> Result<Option<String>> {
-        Ok(None)
+        self.background.check_process()?;
+        Ok(self.shared.lock().last_error.clone())
     }
 
-    /// Counts by name.
+    /// Counts by name; `in_flight` is a gauge, the others only grow.
     pub fn counters(&self) -> Result<Vec<(&'static str, u64)>> {
-        Ok(Vec::new())
+        self.background.check_process()?;
+        let state = self.shared.lock();
+        let counters = state.transfers.counters();
+        Ok(vec![
+            ("saves", counters.saves),
+            ("saves_failed", counters.saves_failed),
+            ("saves_skipped", counters.saves_skipped),
+            ("saved_bytes", counters.saved_bytes),
+            ("loads", counters.loads),
+            ("loads_failed", counters.loads_failed),
+            ("loaded_bytes", counters.loaded_bytes),
+            ("revokes", counters.revokes),
+            ("attaches", state.attaches),
+            ("in_flight", state.transfers.in_flight() as u64),
+        ])
     }
 
-    /// Ends the session. Grants of transfers under way are revoked first.
+    /// Revokes what is under way, waits up to 2 s for batches that are being copied, and ends the session.
     pub fn close(&self) -> Result<()> {
+        self.background.check_process()?;
+        self.background.close();
+        self.shared.lock().registration = None;
         Ok(())
+    }
+}
+
+fn issue(registration: &Registration) -> std::result::Result<IssuedGrant, String> {
+    match registration.grants.issue() {
+        Ok(Some(grant)) => Ok(grant),
+        Ok(None) => Err("every grant slot is in use: too many transfers are under way".to_owned()),
+        Err(error) => Err(error.message().to_owned()),
+    }
+}
+
+fn message_of(grant: &IssuedGrant) -> Grant {
+    Grant {
+        slot: grant.slot(),
+        generation: grant.generation(),
+    }
+}
+
+fn saved(answer: &SaveResponse) -> Outcome {
+    let ok = answer.revoked == 0;
+    let message = if ok {
+        String::new()
+    } else {
+        format!("{} blocks were revoked", answer.revoked)
+    };
+    Outcome {
+        ok,
+        bytes: answer.bytes,
+        message,
+    }
+}
+
+fn loaded(answer: LoadResponse) -> Outcome {
+    let ok = answer.outcome() == Loaded::Loaded;
+    let message = match answer.outcome() {
+        Loaded::Loaded => String::new(),
+        outcome if answer.message.is_empty() => outcome.as_str_name().to_owned(),
+        _ => answer.message,
+    };
+    Outcome {
+        ok,
+        bytes: answer.bytes,
+        message,
     }
 }

@@ -1,0 +1,182 @@
+//! What a worker is, and where its blocks are.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
+use pegaflow_proto::PROTOCOL_VERSION;
+use pegaflow_proto::limits::{HASH_BYTES_MAX, HASH_BYTES_MIN};
+use pegaflow_proto::v1::{
+    self, AttachRequest, RegisterRequest, WorkerRole, attach_request, register_request,
+};
+use serde::Deserialize;
+
+use crate::error::{ClientError, ClientErrorKind, Result};
+
+/// What a worker is.
+#[derive(Debug, Clone)]
+pub struct WorkerConfig {
+    /// The daemon's socket.
+    pub socket: PathBuf,
+    /// The engine's id, for operators.
+    pub engine_id: String,
+    /// Position among the engine's workers.
+    pub rank: u32,
+    /// Which page of a block this worker holds.
+    pub shard: u32,
+    /// Where its blocks are.
+    pub layout: EngineLayout,
+}
+
+/// The memory of a worker's blocks, checked.
+#[derive(Debug, Clone)]
+pub struct EngineLayout {
+    hash_bytes: u32,
+    groups: Vec<v1::GroupLayout>,
+}
+
+/// Which engine a worker is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EngineIdentity {
+    pub(super) engine_key: [u8; 16],
+    pub(super) namespace: [u8; 32],
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LayoutJson {
+    hash_bytes: u32,
+    groups: Vec<GroupJson>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupJson {
+    group: u32,
+    num_blocks: u32,
+    layers: Vec<LayerJson>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LayerJson {
+    name: String,
+    base_address: u64,
+    block_stride: u64,
+    segments: Vec<(u64, u64)>,
+}
+
+impl EngineLayout {
+    /// From JSON: `{"hash_bytes", "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride",
+    /// "segments": [[offset, length], ..]}, ..]}]}`.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let layout: LayoutJson = serde_json::from_str(json).map_err(|error| {
+            ClientError::new(
+                ClientErrorKind::Config,
+                format!("the layout cannot be read: {error}"),
+            )
+        })?;
+        if !(HASH_BYTES_MIN..=HASH_BYTES_MAX).contains(&layout.hash_bytes) {
+            return Err(ClientError::new(
+                ClientErrorKind::Config,
+                format!(
+                    "hash_bytes is {}, but block hashes have {HASH_BYTES_MIN} to {HASH_BYTES_MAX} bytes",
+                    layout.hash_bytes
+                ),
+            ));
+        }
+        if layout.groups.is_empty() {
+            return Err(ClientError::new(
+                ClientErrorKind::Config,
+                "the layout has no groups; it needs at least 1",
+            ));
+        }
+        let groups = layout
+            .groups
+            .into_iter()
+            .map(GroupJson::checked)
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            hash_bytes: layout.hash_bytes,
+            groups,
+        })
+    }
+
+    /// Bytes of one block hash.
+    pub fn hash_bytes(&self) -> u32 {
+        self.hash_bytes
+    }
+}
+
+impl GroupJson {
+    fn checked(self) -> Result<v1::GroupLayout> {
+        let layers: Vec<LayerLayout> = self.layers.into_iter().map(LayerLayout::from).collect();
+        BlockLayout::new(self.num_blocks, &layers).map_err(|error| {
+            ClientError::new(
+                ClientErrorKind::Config,
+                format!("cache group {}: {}", self.group, error.message()),
+            )
+        })?;
+        let layers = layers.into_iter().map(to_message).collect();
+        Ok(v1::GroupLayout {
+            group: self.group,
+            num_blocks: self.num_blocks,
+            layers,
+        })
+    }
+}
+
+impl From<LayerJson> for LayerLayout {
+    fn from(layer: LayerJson) -> Self {
+        Self {
+            name: layer.name,
+            base_address: layer.base_address,
+            block_stride: layer.block_stride,
+            segments: layer
+                .segments
+                .into_iter()
+                .map(|(offset, length)| Segment { offset, length })
+                .collect(),
+        }
+    }
+}
+
+fn to_message(layer: LayerLayout) -> v1::LayerLayout {
+    let segments = layer.segments.into_iter();
+    v1::LayerLayout {
+        name: layer.name,
+        base_address: layer.base_address,
+        block_stride: layer.block_stride,
+        segments: segments
+            .map(|segment| v1::Segment {
+                offset: segment.offset,
+                length: segment.length,
+            })
+            .collect(),
+    }
+}
+
+impl WorkerConfig {
+    pub(super) fn attach_request(&self, identity: &EngineIdentity) -> AttachRequest {
+        AttachRequest {
+            version: Some(PROTOCOL_VERSION),
+            engine_key: Bytes::copy_from_slice(&identity.engine_key),
+            engine_id: self.engine_id.clone(),
+            client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            role: Some(attach_request::Role::Worker(WorkerRole {
+                rank: self.rank,
+                shard: self.shard,
+            })),
+        }
+    }
+
+    pub(super) fn register_request(&self, session_id: u64, identity: &EngineIdentity) -> RegisterRequest {
+        RegisterRequest {
+            session_id,
+            namespace: Bytes::copy_from_slice(&identity.namespace),
+            hash_bytes: self.layout.hash_bytes,
+            groups: self.layout.groups.clone(),
+            memory: Some(register_request::Memory::Host(v1::HostMemory {})),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Follows one transfer to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tonic::Status;
+
+use super::state::Shared;
+use super::transfer::Outcome;
+
+/// A transfer without an answer is revoked after this.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// How often a word that the daemon has taken is read while its end is waited for.
+const TAKEN_POLL: Duration = Duration::from_millis(1);
+
+/// Ends the transfer when the daemon answers; or, after a deadline, a revoke or the loss of the connection, when
+/// the grant is free or the daemon's process has ended.
+///
+/// Neither of those cancels the call: the daemon would take many cancelled calls for an attack.
+pub(super) async fn follow(
+    shared: Arc<Shared>,
+    id: u64,
+    revoked: Arc<Notify>,
+    call: impl Future<Output = Result<Outcome, Status>>,
+) {
+    tokio::pin!(call);
+    let reason = tokio::select! {
+        biased;
+        answer = &mut call => match answer {
+            Ok(outcome) => return shared.lock().transfers.answered(id, outcome),
+            Err(status) => return until_free(&shared, id, status.message()).await,
+        },
+        () = revoked.notified() => "the engine revoked it".to_owned(),
+        () = sleep(DEADLINE) => format!("the daemon did not answer within {} s", DEADLINE.as_secs()),
+    };
+    tokio::select! {
+        biased;
+        answer = &mut call => match answer {
+            Ok(outcome) => return shared.lock().transfers.answered(id, outcome),
+            Err(_) => return until_free(&shared, id, &reason).await,
+        },
+        () = until_free(&shared, id, &reason) => {}
+    }
+    // Answered to nobody: the transfer has ended.
+    drop(call.await);
+}
+
+async fn until_free(shared: &Shared, id: u64, reason: &str) {
+    while !shared.lock().transfers.revoke(id, reason) {
+        sleep(TAKEN_POLL).await;
+    }
+}

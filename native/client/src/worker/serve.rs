@@ -1,0 +1,96 @@
+//! A worker's part of keeping a session: registers, and ends well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pegaflow_proto::v1::AttachRequest;
+use tokio::time::{sleep, timeout};
+
+use super::config::EngineIdentity;
+use super::registration::Registration;
+use super::state::Shared;
+use crate::error::{ClientError, ClientErrorKind, Result};
+use crate::session::{Role, Session};
+
+/// How long a client that is closed waits for batches that are being copied.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// One session of a worker, for as long as its engine's identity is the same.
+pub(super) struct WorkerRole {
+    pub(super) shared: Arc<Shared>,
+    pub(super) identity: EngineIdentity,
+}
+
+impl Role for WorkerRole {
+    async fn attach_request(&self) -> AttachRequest {
+        self.shared.config.attach_request(&self.identity)
+    }
+
+    async fn opened(&self, session: &Arc<Session>) -> Result<()> {
+        let request = self.shared.config.register_request(session.id(), &self.identity);
+        let registration = Registration::new(session, request).await?;
+        let mut state = self.shared.lock();
+        state.registration = Some(Arc::new(registration));
+        state.last_error = None;
+        state.attaches += 1;
+        Ok(())
+    }
+
+    async fn serve(&self, _session: &Arc<Session>) {
+        std::future::pending().await
+    }
+
+    fn closed(&self) {
+        self.shared.lock().registration = None;
+    }
+
+    fn failed(&self, error: &ClientError) {
+        if error.kind() == ClientErrorKind::Unreachable {
+            tracing::debug!(%error, "cannot attach");
+            return;
+        }
+        let mut state = self.shared.lock();
+        if state.last_error.as_deref() != Some(error.message()) {
+            tracing::warn!(%error, "this worker is not registered; serving without the cache");
+            state.last_error = Some(error.message().to_owned());
+        }
+    }
+}
+
+/// Keeps a session for whichever engine the worker is told to be of.
+pub(super) async fn keep_registered(shared: Arc<Shared>) {
+    let mut identities = shared.identity.subscribe();
+    loop {
+        let identity = *identities.borrow_and_update();
+        let Some(identity) = identity else {
+            if identities.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let role = WorkerRole {
+            shared: Arc::clone(&shared),
+            identity,
+        };
+        tokio::select! {
+            () = crate::session::keep_attached(&role, &shared.config.socket) => {}
+            _ = identities.changed() => {}
+        }
+        role.closed();
+    }
+}
+
+/// Takes every grant back, and waits a while for batches that are being copied.
+pub(super) async fn revoke_all(shared: &Shared) {
+    let revoked = async {
+        let active = shared.lock().transfers.active_ids();
+        for id in active {
+            while !shared.lock().transfers.revoke(id, "the engine closed the client") {
+                sleep(Duration::from_millis(1)).await;
+            }
+        }
+    };
+    if timeout(CLOSE_PATIENCE, revoked).await.is_err() {
+        tracing::warn!("closed while the daemon was still copying into this engine's blocks");
+    }
+}
