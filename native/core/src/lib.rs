@@ -2,10 +2,12 @@
 //!
 //! Knows nothing of gRPC, HTTP, Python or vLLM.
 
+mod arena;
 pub mod copy;
 pub mod error;
 pub mod eviction;
 pub mod grant;
+mod index;
 pub mod layout;
 pub mod lease;
 pub mod pool;

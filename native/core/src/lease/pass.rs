@@ -1,14 +1,21 @@
 //! One rank's load of a lease.
 
+use super::{LeaseId, LeaseTable};
 use crate::pool::PagePtr;
 use crate::store::Hits;
+use crate::sync::Arc;
 
-/// A load under way: pins its blocks by itself, and ends the rank's part of the lease when dropped.
+/// A load under way.
+///
+/// Pins its blocks by itself, so that the end of the lease never frees a page under a copy; when it is dropped the
+/// rank has had its load, and the lease ends with the last rank.
 #[derive(Debug)]
 pub struct LoadPass {
-    hits: Hits,
-    first: usize,
-    count: usize,
+    pub(super) table: Arc<LeaseTable>,
+    pub(super) lease: LeaseId,
+    pub(super) hits: Hits,
+    pub(super) first: usize,
+    pub(super) count: usize,
 }
 
 impl LoadPass {
@@ -29,5 +36,11 @@ impl LoadPass {
         } else {
             None
         }
+    }
+}
+
+impl Drop for LoadPass {
+    fn drop(&mut self) {
+        self.table.end_load(self.lease);
     }
 }

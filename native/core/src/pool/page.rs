@@ -40,3 +40,20 @@ impl PagePtr {
         self.len
     }
 }
+
+#[cfg(test)]
+#[expect(unsafe_code, reason = "tests look into pages")]
+impl PagePtr {
+    /// A copy of the bytes of a page that the caller has pinned.
+    pub(crate) fn read(self) -> Vec<u8> {
+        // SAFETY: the page is inside of the mapping, and while it is pinned nobody writes to it.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) }.to_vec()
+    }
+
+    /// Fills the page of a writer that the caller has.
+    pub(crate) fn write(self, bytes: &[u8]) {
+        assert_eq!(bytes.len(), self.len);
+        // SAFETY: the page is inside of the mapping, and only its writer touches it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.as_ptr(), self.len) }
+    }
+}

@@ -1,6 +1,17 @@
 //! Saving: one page of one shard of a block.
 
-use crate::pool::PagePtr;
+use std::time::{Duration, Instant};
+
+use super::Store;
+use super::space::Space;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{BlockId, BlockKey, Claim};
+use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
+use crate::space::SpaceId;
+use crate::sync::{Arc, Ordering};
+
+/// A block of which some shards are filled waits this long for the others.
+pub const PARTIAL_BLOCK_TTL: Duration = Duration::from_secs(300);
 
 /// The answer to a reservation.
 #[derive(Debug)]
@@ -16,9 +27,18 @@ pub enum Reserved {
 }
 
 /// A page to fill; dropped unsealed, it is free again.
+///
+/// Nothing may write to the page any more when this is sealed or dropped.
 #[derive(Debug)]
 pub struct PageWriter {
+    store: Arc<Store>,
+    space: Arc<Space>,
+    key: BlockKey,
+    block: BlockId,
+    shard: u16,
+    slot: Slot,
     page: PagePtr,
+    is_sealed: bool,
 }
 
 impl PageWriter {
@@ -28,5 +48,117 @@ impl PageWriter {
     }
 
     /// All bytes are in place: the block is visible once all its shards are.
-    pub fn seal(self) {}
+    pub fn seal(mut self) {
+        self.is_sealed = true;
+        let store = &self.store;
+        store.pool.slots.set_state(self.slot, SlotState::Filled);
+        match store
+            .index
+            .fill(self.block, self.shard, self.slot, Instant::now())
+        {
+            None => store.evictor.watch_partial_blocks(),
+            Some(slots) => {
+                // The policy knows the block before anybody sees it, and nobody evicts it before it is visible.
+                let fingerprint = store.index.fingerprint(&self.key);
+                let now = store.tick();
+                let token = self.space.policy.lock().insert(self.block, fingerprint, now);
+                slots
+                    .iter()
+                    .for_each(|slot| store.pool.slots.set_state(*slot, SlotState::Sealed));
+                self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
+                self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
+                store.index.publish(self.block, token);
+            }
+        }
+    }
+}
+
+impl Drop for PageWriter {
+    fn drop(&mut self) {
+        if !self.is_sealed {
+            self.store.index.abandon(self.block, self.shard);
+            self.store.pool.free(self.slot);
+        }
+        self.store.counts.in_flight_pages.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Store {
+    /// A page to save one shard of a block into, unless it is there already.
+    ///
+    /// # Errors
+    /// `Invalid` for a shard or hash that the space cannot have.
+    pub fn reserve(self: &Arc<Self>, space: SpaceId, shard: u32, hash: &[u8]) -> Result<Reserved> {
+        let space = self.spaces.get(space)?;
+        let shards = space.shards.len();
+        let (Ok(number), Some(pages)) = (u16::try_from(shard), space.shards.get(shard as usize).copied())
+        else {
+            let message = format!("shard {shard} does not exist: blocks of this namespace have {shards}");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        if hash.len() != space.geometry.hash_bytes as usize {
+            let message = format!(
+                "a block hash has {} bytes, this namespace's have {}",
+                hash.len(),
+                space.geometry.hash_bytes
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let key = BlockKey::new(space.id, hash);
+        let block = match self.index.claim(key, shards as u16, number) {
+            Claim::Granted(block) => block,
+            Claim::Present => return Ok(Reserved::Present),
+            Claim::InFlight => return Ok(Reserved::InFlight),
+        };
+        let Some(slot) = self.allocate(pages.class) else {
+            self.index.abandon(block, number);
+            self.counts.no_space.fetch_add(1, Ordering::Relaxed);
+            return Ok(Reserved::NoSpace);
+        };
+        let record = SlotRecord {
+            state: SlotState::Reserved,
+            sequence: self.counts.sequence.fetch_add(1, Ordering::Relaxed),
+            page_bytes: pages.page_bytes as u32,
+            space: space.id.0,
+            shard: number,
+            hash: key.hash,
+        };
+        let written = self.pool.slots.write(slot, &record);
+        let page = self.pool.page(slot, pages.stride, pages.page_bytes);
+        let (Ok(()), Some(page)) = (written, page) else {
+            self.index.abandon(block, number);
+            self.pool.free(slot);
+            return Err(Error::new(
+                ErrorKind::Io,
+                format!("slot {} is outside of the pool", slot.0),
+            ));
+        };
+        self.counts.in_flight_pages.fetch_add(1, Ordering::Relaxed);
+        let store = Arc::clone(self);
+        let writer = PageWriter {
+            store,
+            space,
+            key,
+            block,
+            shard: number,
+            slot,
+            page,
+            is_sealed: false,
+        };
+        Ok(Reserved::Page(writer))
+    }
+
+    /// Drops the blocks whose missing shards did not come in [`PARTIAL_BLOCK_TTL`]; how many.
+    pub fn drop_stale_partial_blocks(&self, now: Instant) -> usize {
+        let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
+        let stale = self.index.remove_stale(now, PARTIAL_BLOCK_TTL, leave);
+        stale
+            .iter()
+            .flat_map(|removed| &removed.slots)
+            .for_each(|slot| self.pool.free(*slot));
+        self.counts
+            .partial_blocks_dropped
+            .fetch_add(stale.len() as u64, Ordering::Relaxed);
+        stale.len()
+    }
 }

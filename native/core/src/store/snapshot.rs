@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use crate::eviction::PolicyKind;
 use crate::pool::PoolKind;
 use crate::space::SpaceKey;
+use crate::sync::Ordering;
+
+use super::Store;
+use super::space::Space;
 
 /// The state of a store at one time; the counters count from the open on.
 #[derive(Debug, Clone, Default)]
@@ -27,10 +31,12 @@ pub struct StoreSnapshot {
     pub no_space: u64,
     /// Slabs moved from one page size to another.
     pub slabs_moved: u64,
+    /// Bytes that index and policies take beside the pool.
+    pub metadata_bytes: u64,
 }
 
 /// The pool's part of a snapshot.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PoolSnapshot {
     /// What the pool's file lies on.
     pub kind: PoolKind,
@@ -44,22 +50,12 @@ pub struct PoolSnapshot {
     pub used_bytes: u64,
     /// Bytes of a slab: the largest page.
     pub slab_bytes: u64,
-    /// Why the pool is not what was asked for, if it is not.
+    /// Whether more memory is on its way.
+    pub is_growing: bool,
+    /// Why the pool is anonymous memory, if it is.
+    pub fallback: Option<String>,
+    /// Why the pool stays smaller than it should be, if it does.
     pub degraded: Option<String>,
-}
-
-impl Default for PoolSnapshot {
-    fn default() -> Self {
-        Self {
-            kind: PoolKind::Memfd,
-            path: None,
-            bytes: 0,
-            ready_bytes: 0,
-            used_bytes: 0,
-            slab_bytes: 0,
-            degraded: None,
-        }
-    }
 }
 
 /// One space's part of a snapshot.
@@ -79,4 +75,52 @@ pub struct SpaceSnapshot {
     pub admissions: u64,
     /// Blocks evicted to make room.
     pub evictions: u64,
+}
+
+impl Store {
+    /// Counts for status and metrics.
+    pub fn snapshot(&self) -> StoreSnapshot {
+        let state = self.pool.state();
+        let spaces = self.spaces.all();
+        let policy_bytes: usize = spaces
+            .iter()
+            .map(|space| space.policy.lock().memory_bytes())
+            .sum();
+        StoreSnapshot {
+            pool: PoolSnapshot {
+                kind: self.pool.kind(),
+                path: self.pool.path().map(Into::into),
+                bytes: self.pool.bytes(),
+                ready_bytes: state.ready_bytes,
+                used_bytes: state.used_bytes,
+                slab_bytes: self.pool.slab_bytes(),
+                is_growing: state.is_growing,
+                fallback: self.pool.fallback().map(Into::into),
+                degraded: state.problem,
+            },
+            policy: self.policy,
+            spaces: spaces.iter().map(|space| space_snapshot(space)).collect(),
+            in_flight_pages: self.counts.in_flight_pages.load(Ordering::Relaxed),
+            partial_blocks: self.index.partial_blocks() as u64,
+            partial_blocks_dropped: self.counts.partial_blocks_dropped.load(Ordering::Relaxed),
+            pinned_blocks: self.counts.pinned_blocks.load(Ordering::Relaxed),
+            no_space: self.counts.no_space.load(Ordering::Relaxed),
+            slabs_moved: state.slabs_moved,
+            metadata_bytes: (self.index.memory_bytes() + policy_bytes) as u64,
+        }
+    }
+}
+
+fn space_snapshot(space: &Space) -> SpaceSnapshot {
+    let counts = &space.counts;
+    let blocks = counts.blocks.load(Ordering::Relaxed);
+    SpaceSnapshot {
+        key: space.key,
+        blocks,
+        bytes: blocks * space.block_bytes,
+        hits: counts.hits.load(Ordering::Relaxed),
+        misses: counts.misses.load(Ordering::Relaxed),
+        admissions: counts.admissions.load(Ordering::Relaxed),
+        evictions: counts.evictions.load(Ordering::Relaxed),
+    }
 }

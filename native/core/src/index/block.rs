@@ -1,0 +1,86 @@
+//! A block as the index has it.
+
+use crate::eviction::Token;
+use crate::pool::Slot;
+use crate::space::{MAX_HASH_BYTES, SpaceId};
+
+/// The index has 2^6 parts: enough that threads seldom meet, few enough that an empty index is small.
+pub(super) const PART_BITS: u32 = 6;
+
+/// What names a block: its space, and its hash with zeros behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct BlockKey {
+    pub(crate) hash: [u8; MAX_HASH_BYTES as usize],
+    pub(crate) space: SpaceId,
+}
+
+impl BlockKey {
+    /// The key of a hash of at most [`MAX_HASH_BYTES`].
+    pub(crate) fn new(space: SpaceId, bytes: &[u8]) -> Self {
+        let mut hash = [0; MAX_HASH_BYTES as usize];
+        for (to, from) in hash.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        Self { hash, space }
+    }
+}
+
+/// Names a block while it is pinned or being saved; afterwards it may name another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct BlockId(pub(crate) u32);
+
+impl BlockId {
+    pub(super) fn new(part: usize, number: u32) -> Self {
+        Self(number << PART_BITS | part as u32)
+    }
+
+    pub(super) fn part(self) -> usize {
+        (self.0 & ((1 << PART_BITS) - 1)) as usize
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0 >> PART_BITS
+    }
+}
+
+/// An entry of the index.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) key: BlockKey,
+    pub(super) shards: u16,
+    pub(super) filled: u16,
+    pub(super) is_visible: bool,
+    /// Where its slots are in the part's runs.
+    pub(super) run: u32,
+    pub(super) pins: u32,
+    /// What the policy calls it, once it is visible.
+    pub(super) token: Token,
+}
+
+/// The answer to a claim of one shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The caller's to fill or give up.
+    Granted(BlockId),
+    /// Filled already.
+    Present,
+    /// Another's to fill.
+    InFlight,
+}
+
+/// A visible block that the caller has pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pinned {
+    pub(crate) block: BlockId,
+    pub(crate) token: Token,
+    /// Nobody else had pinned it.
+    pub(crate) is_first: bool,
+}
+
+/// A block that is in the index no more; its pages are the caller's to free.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Removed {
+    pub(crate) key: BlockKey,
+    pub(crate) token: Token,
+    pub(crate) slots: Vec<Slot>,
+}

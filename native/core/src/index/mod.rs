@@ -1,0 +1,183 @@
+//! Which blocks there are: from a block key to its pages.
+//!
+//! The index is split into parts by hash, each with a lock of its own, which is never held together with another lock.
+//! A block is made by the first claim of one of its shards, becomes visible when all its shards are filled and its
+//! policy keeps it, and leaves when it is evicted, or when no shard of an unfinished block is claimed or filled any more.
+
+mod block;
+mod part;
+mod runs;
+
+pub(crate) use block::{BlockId, BlockKey, Claim, Pinned, Removed};
+
+use std::hash::{BuildHasher, Hasher};
+use std::time::{Duration, Instant};
+
+use foldhash::quality::RandomState;
+
+use crate::eviction::Token;
+use crate::pool::Slot;
+use crate::sync::{Mutex, MutexGuard};
+use block::PART_BITS;
+use part::Part;
+
+const PARTS: usize = 1 << PART_BITS;
+/// The hash table within a part uses the lowest and the highest bits of a key's hash.
+const PART_SHIFT: u32 = 32;
+
+/// All blocks of a store.
+#[derive(Debug)]
+pub(crate) struct Index {
+    parts: [Mutex<Part>; PARTS],
+    seed: RandomState,
+}
+
+impl Index {
+    /// An empty index, with a seed of its own.
+    pub(crate) fn new() -> Self {
+        Self {
+            parts: std::array::from_fn(|_| Mutex::default()),
+            seed: RandomState::default(),
+        }
+    }
+
+    /// What eviction policies know a key by.
+    pub(crate) fn fingerprint(&self, key: &BlockKey) -> u32 {
+        self.hash(key) as u32
+    }
+
+    /// Claims one shard of a block of `shards`.
+    pub(crate) fn claim(&self, key: BlockKey, shards: u16, shard: u16) -> Claim {
+        let hash = self.hash(&key);
+        let (at, mut part) = self.part_of(hash);
+        match part.claim(hash, key, shards, shard, |key| self.hash(key)) {
+            Ok(number) => Claim::Granted(BlockId::new(at, number)),
+            Err(claim) => claim,
+        }
+    }
+
+    /// A claimed shard is filled. The slots of all shards when this was the last: `publish` has to follow.
+    pub(crate) fn fill(&self, block: BlockId, shard: u16, slot: Slot, now: Instant) -> Option<Vec<Slot>> {
+        self.part(block)?.fill(block.number(), shard, slot, now)
+    }
+
+    /// Makes a whole block visible, under the token that its policy gave it.
+    pub(crate) fn publish(&self, block: BlockId, token: Token) {
+        if let Some(mut part) = self.part(block)
+            && let Some(block) = part.get_mut(block.number())
+        {
+            block.token = token;
+            block.is_visible = true;
+        }
+    }
+
+    /// A claimed shard is given up.
+    pub(crate) fn abandon(&self, block: BlockId, shard: u16) {
+        if let Some(mut part) = self.part(block) {
+            part.abandon(|key| self.hash(key), block.number(), shard);
+        }
+    }
+
+    /// Pins a block if it is visible.
+    pub(crate) fn pin(&self, key: &BlockKey) -> Option<Pinned> {
+        let hash = self.hash(key);
+        let (at, mut part) = self.part_of(hash);
+        let (number, block) = part.find(hash, key).filter(|(_, block)| block.is_visible)?;
+        block.pins = block.pins.checked_add(1)?;
+        Some(Pinned {
+            block: BlockId::new(at, number),
+            token: block.token,
+            is_first: block.pins == 1,
+        })
+    }
+
+    /// Takes one pin back; whether it was the last.
+    pub(crate) fn unpin(&self, block: BlockId) -> bool {
+        let Some(mut part) = self.part(block) else {
+            return false;
+        };
+        let Some(block) = part.get_mut(block.number()) else {
+            return false;
+        };
+        block.pins = block.pins.saturating_sub(1);
+        block.pins == 0
+    }
+
+    /// The slot of one shard of a pinned block.
+    pub(crate) fn slot(&self, block: BlockId, shard: u16) -> Option<Slot> {
+        self.part(block)?.slot(block.number(), shard)
+    }
+
+    /// The block of this key if `evict` could take it out now.
+    pub(crate) fn evictable(&self, key: &BlockKey) -> Option<BlockId> {
+        let hash = self.hash(key);
+        let (at, mut part) = self.part_of(hash);
+        let (number, _) = part
+            .find(hash, key)
+            .filter(|(_, block)| block.is_visible && block.pins == 0)?;
+        Some(BlockId::new(at, number))
+    }
+
+    /// Takes a block out if it is visible and nobody pins it; `leave` is called for its slots while nobody can save it anew.
+    pub(crate) fn evict(&self, block: BlockId, leave: impl Fn(Slot)) -> Option<Removed> {
+        let mut part = self.part(block)?;
+        part.get_mut(block.number())
+            .filter(|block| block.is_visible && block.pins == 0)?;
+        let removed = part.remove(|key| self.hash(key), block.number())?;
+        removed.slots.iter().for_each(|slot| leave(*slot));
+        Some(removed)
+    }
+
+    /// Takes the blocks out that have been partial for `age` and that nobody is filling; `leave` as in `evict`.
+    pub(crate) fn remove_stale(&self, now: Instant, age: Duration, leave: impl Fn(Slot)) -> Vec<Removed> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let mut part = part.lock();
+            for number in part.stale(now, age) {
+                let removed = part.remove(|key| self.hash(key), number);
+                removed
+                    .iter()
+                    .flat_map(|removed| &removed.slots)
+                    .for_each(|slot| leave(*slot));
+                all.extend(removed);
+            }
+        }
+        all
+    }
+
+    /// Blocks with some shards filled and others not.
+    pub(crate) fn partial_blocks(&self) -> usize {
+        self.parts.iter().map(|part| part.lock().partial_blocks()).sum()
+    }
+
+    /// Blocks of any state.
+    #[cfg(test)]
+    pub(crate) fn blocks(&self) -> usize {
+        self.parts.iter().map(|part| part.lock().blocks()).sum()
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.lock().memory_bytes()).sum()
+    }
+
+    fn hash(&self, key: &BlockKey) -> u64 {
+        let mut hasher = self.seed.build_hasher();
+        hasher.write_u16(key.space.0);
+        hasher.write(&key.hash);
+        hasher.finish()
+    }
+
+    fn part_of(&self, hash: u64) -> (usize, MutexGuard<'_, Part>) {
+        let at = (hash >> PART_SHIFT) as usize % PARTS;
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "at is below PARTS, the length of the array"
+        )]
+        (at, self.parts[at].lock())
+    }
+
+    fn part(&self, block: BlockId) -> Option<MutexGuard<'_, Part>> {
+        Some(self.parts.get(block.part())?.lock())
+    }
+}

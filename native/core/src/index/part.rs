@@ -1,0 +1,184 @@
+//! One part of the index, behind its lock.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::block::{Block, BlockKey, Claim, Removed};
+use super::runs::{Runs, Shard};
+use crate::arena::Arena;
+use crate::eviction::Token;
+use crate::pool::Slot;
+
+/// The token of a block that no policy keeps yet.
+const NO_TOKEN: Token = Token(u32::MAX);
+
+/// What `claim` says, with the number of the block within its part.
+pub(super) type PartClaim = Result<u32, Claim>;
+
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    table: HashTable<u32>,
+    blocks: Arena<Block>,
+    runs: Runs,
+    /// Blocks with some shards filled and others not, since when.
+    partial: HashMap<u32, Instant>,
+}
+
+impl Part {
+    /// The number of a block, and the block.
+    pub(super) fn find(&mut self, hash: u64, key: &BlockKey) -> Option<(u32, &mut Block)> {
+        let blocks = &self.blocks;
+        let number = *self.table.find(hash, |number| {
+            blocks.get(*number).is_some_and(|block| block.key == *key)
+        })?;
+        Some((number, self.blocks.get_mut(number)?))
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Block> {
+        self.blocks.get_mut(number)
+    }
+
+    /// Claims a shard for the caller to fill; makes the block if it is not there.
+    pub(super) fn claim(
+        &mut self,
+        hash: u64,
+        key: BlockKey,
+        shards: u16,
+        shard: u16,
+        rehash: impl Fn(&BlockKey) -> u64,
+    ) -> PartClaim {
+        let blocks = &self.blocks;
+        let is_key = |number: &u32| blocks.get(*number).is_some_and(|block| block.key == key);
+        let hash_of = |number: &u32| blocks.get(*number).map_or(0, |block| rehash(&block.key));
+        let number = match self.table.entry(hash, is_key, hash_of) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                let run = self.runs.insert(shards);
+                let block = Block {
+                    key,
+                    shards,
+                    filled: 0,
+                    is_visible: false,
+                    run,
+                    pins: 0,
+                    token: NO_TOKEN,
+                };
+                *entry.insert(self.blocks.insert(block)).get()
+            }
+        };
+        let run = self.blocks.get(number).map_or(u32::MAX, |block| block.run);
+        match self.runs.get(run, shard) {
+            Some(Shard::Filled(_)) => Err(Claim::Present),
+            Some(Shard::Claimed) => Err(Claim::InFlight),
+            Some(Shard::Empty) | None => {
+                self.runs.set(run, shard, Shard::Claimed);
+                Ok(number)
+            }
+        }
+    }
+
+    /// A claimed shard is filled; the slots of all shards once the block is whole.
+    pub(super) fn fill(&mut self, number: u32, shard: u16, slot: Slot, now: Instant) -> Option<Vec<Slot>> {
+        let block = self.blocks.get_mut(number)?;
+        self.runs.set(block.run, shard, Shard::Filled(slot));
+        block.filled += 1;
+        if block.filled < block.shards {
+            self.partial.entry(number).or_insert(now);
+            return None;
+        }
+        self.partial.remove(&number);
+        Some(self.slots(number))
+    }
+
+    /// A claimed shard is given up; the block goes with its last shard.
+    pub(super) fn abandon(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32, shard: u16) {
+        let Some(block) = self.blocks.get(number) else {
+            return;
+        };
+        self.runs.set(block.run, shard, Shard::Empty);
+        let is_unused = self
+            .runs
+            .iter(block.run, block.shards)
+            .all(|shard| shard == Shard::Empty);
+        if is_unused {
+            self.remove(hash_of, number);
+        }
+    }
+
+    /// The slot of a filled shard.
+    pub(super) fn slot(&self, number: u32, shard: u16) -> Option<Slot> {
+        let block = self.blocks.get(number).filter(|block| shard < block.shards)?;
+        match self.runs.get(block.run, shard)? {
+            Shard::Filled(slot) => Some(slot),
+            Shard::Empty | Shard::Claimed => None,
+        }
+    }
+
+    /// Takes a block out.
+    pub(super) fn remove(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32) -> Option<Removed> {
+        let slots = self.slots(number);
+        let block = self.blocks.get(number)?;
+        let removed = Removed {
+            key: block.key,
+            token: block.token,
+            slots,
+        };
+        let entry = self
+            .table
+            .find_entry(hash_of(&block.key), |found| *found == number)
+            .ok()?;
+        entry.remove();
+        self.runs.remove(block.run, block.shards);
+        self.partial.remove(&number);
+        self.blocks.remove(number);
+        Some(removed)
+    }
+
+    /// Blocks that have been partial for `age` and that nobody is filling.
+    pub(super) fn stale(&self, now: Instant, age: Duration) -> Vec<u32> {
+        let is_old = |since: Instant| now.saturating_duration_since(since) >= age;
+        let is_idle = |number: u32| {
+            self.blocks.get(number).is_some_and(|block| {
+                self.runs
+                    .iter(block.run, block.shards)
+                    .all(|shard| shard != Shard::Claimed)
+            })
+        };
+        let old = self.partial.iter().filter(|(_, since)| is_old(**since));
+        old.map(|(number, _)| *number)
+            .filter(|number| is_idle(*number))
+            .collect()
+    }
+
+    pub(super) fn partial_blocks(&self) -> usize {
+        self.partial.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.table.allocation_size() + self.blocks.memory_bytes() + self.runs.memory_bytes()
+    }
+
+    fn slots(&self, number: u32) -> Vec<Slot> {
+        let Some(block) = self.blocks.get(number) else {
+            return Vec::new();
+        };
+        let shards = self.runs.iter(block.run, block.shards);
+        shards
+            .filter_map(|shard| {
+                if let Shard::Filled(slot) = shard {
+                    Some(slot)
+                } else {
+                    None
+                }
+            })
+            .collect()
+    }
+}

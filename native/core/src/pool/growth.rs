@@ -1,0 +1,82 @@
+//! Reserving the pool's memory, chunk by chunk, in the background.
+
+use std::thread::{self, JoinHandle};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use super::Pool;
+use super::geometry::PAGE_UNIT;
+use crate::error::{Error, Result};
+use crate::sync::{Arc, Ordering};
+
+/// Small enough that the first pages are there at once, large enough that calls do not matter.
+const CHUNK_BYTES: u64 = 64 << 20;
+
+/// How far the pool is, and why it stopped early.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    pub(super) ready_bytes: u64,
+    pub(super) has_ended: bool,
+    pub(super) problem: Option<String>,
+}
+
+/// Starts the thread that grows `pool` until it is whole, closed, or out of memory.
+pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
+    let pool = Arc::clone(pool);
+    thread::Builder::new()
+        .name("pool-growth".into())
+        .spawn(move || grow(&pool))
+        .map_err(|error| Error::io("start the thread that reserves the pool", error))
+}
+
+fn grow(pool: &Pool) {
+    let total = pool.geometry.pool_bytes;
+    let chunk_bytes = CHUNK_BYTES
+        .max(pool.geometry.slab_bytes)
+        .max(pool.huge_page_bytes);
+    let mut ready = 0;
+    let mut problem = None;
+    while ready < total && problem.is_none() && !pool.is_closing.load(Ordering::Relaxed) {
+        let chunk = chunk_bytes.min(total - ready);
+        match reserve(pool, ready, chunk) {
+            Ok(()) => {
+                ready += chunk;
+                pool.slabs
+                    .lock()
+                    .set_ready((ready / pool.geometry.slab_bytes) as u32);
+                pool.growth.lock().ready_bytes = ready;
+            }
+            Err(errno) => {
+                let error = std::io::Error::from(errno);
+                problem = Some(format!(
+                    "the pool has {ready} of {total} bytes ({error}): free memory, or restart with a smaller --pool-size"
+                ));
+            }
+        }
+    }
+    if let Some(problem) = &problem {
+        tracing::warn!("{problem}");
+    }
+    pool.slabs.lock().end_growth();
+    let mut growth = pool.growth.lock();
+    growth.has_ended = true;
+    growth.problem = problem;
+}
+
+/// Gives the file memory, then touches it, so that no copy has to wait for the page tables.
+fn reserve(pool: &Pool, offset: u64, bytes: u64) -> rustix::io::Result<()> {
+    loop {
+        match fallocate(&*pool.files.pool, FallocateFlags::empty(), offset, bytes) {
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(()) => break,
+        }
+    }
+    for page in (offset..offset + bytes).step_by(PAGE_UNIT.max(pool.huge_page_bytes) as usize) {
+        if let Some([word]) = pool.region.words(page, 1) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}

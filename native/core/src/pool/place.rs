@@ -1,0 +1,125 @@
+//! Where a pool's file can lie, and whether there is room.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, StatFs, access, statfs};
+
+use super::PoolKind;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Where the pool lies unless a directory is given, and the slot table of a pool on hugetlbfs.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
+/// Names of what people have below a directory, for the refusal.
+const OTHER_FILE_SYSTEMS: [(i64, &str); 10] = [
+    (0xef53, "ext2, ext3 or ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x794c_7630, "overlayfs"),
+    (0x2fc1_2fc1, "zfs"),
+    (0x6969, "nfs"),
+    (0x6573_5546, "fuse"),
+    (0x8584_58f6, "ramfs"),
+    (0xff53_4d42, "cifs"),
+    (0x0bd0_0bd0, "lustre"),
+];
+
+/// A place for a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A directory, and the directory of the slot table.
+    Directory {
+        kind: PoolKind,
+        pool: PathBuf,
+        slots: PathBuf,
+        huge_page_bytes: u64,
+    },
+    /// Anonymous memory, and why.
+    Anonymous { reason: String },
+}
+
+impl Place {
+    /// The directory that was given, or /dev/shm where it has room, or anonymous memory.
+    ///
+    /// # Errors
+    /// `Config` for a given directory that cannot hold the pool.
+    pub(super) fn choose(given: Option<&Path>, pool_bytes: u64) -> Result<Self> {
+        match given {
+            Some(dir) => Self::directory(dir, pool_bytes),
+            None => Ok(
+                Self::directory(Path::new(SHARED_MEMORY), pool_bytes).unwrap_or_else(|error| {
+                    Self::Anonymous {
+                        reason: error.message().to_owned(),
+                    }
+                }),
+            ),
+        }
+    }
+
+    fn directory(dir: &Path, pool_bytes: u64) -> Result<Self> {
+        let refuse = |why: String| Error::new(ErrorKind::Config, why);
+        let shown = dir.display();
+        let pool = fs::canonicalize(dir).map_err(|error| {
+            refuse(format!(
+                "pool directory {shown}: {error}: give an existing --pool-dir"
+            ))
+        })?;
+        let stat =
+            statfs(&pool).map_err(|errno| Error::io(format_args!("statfs of {shown}"), errno.into()))?;
+        let kind = match stat.f_type {
+            TMPFS_MAGIC => PoolKind::Tmpfs,
+            HUGETLBFS_MAGIC => PoolKind::Hugetlbfs,
+            other => {
+                let name = OTHER_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == other);
+                let name = name.map_or_else(
+                    || format!("a file system of type {other:#x}"),
+                    |(_, name)| (*name).to_owned(),
+                );
+                return Err(refuse(format!(
+                    "pool directory {shown} is on {name}, allowed are hugetlbfs and tmpfs: give another --pool-dir, \
+                     as {SHARED_MEMORY}"
+                )));
+            }
+        };
+        access(&pool, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+            refuse(format!(
+                "pool directory {shown} is not writable: {}: allow it or give another --pool-dir",
+                std::io::Error::from(errno)
+            ))
+        })?;
+        let huge_page_bytes = if kind == PoolKind::Hugetlbfs {
+            stat.f_bsize as u64
+        } else {
+            0
+        };
+        if let Some(free) = free_bytes(&stat)
+            && free < pool_bytes
+        {
+            let remedy = match kind {
+                PoolKind::Hugetlbfs => "reserve more huge pages (vm.nr_hugepages)",
+                _ => "enlarge it (mount -o remount,size=)",
+            };
+            return Err(refuse(format!(
+                "a pool of {pool_bytes} bytes does not fit in {shown}, which has {free} bytes free: \
+                 give a smaller --pool-size, {remedy}, or give another --pool-dir"
+            )));
+        }
+        let slots = match kind {
+            PoolKind::Hugetlbfs => PathBuf::from(SHARED_MEMORY),
+            _ => pool.clone(),
+        };
+        Ok(Self::Directory {
+            kind,
+            pool,
+            slots,
+            huge_page_bytes,
+        })
+    }
+}
+
+/// Free bytes; None where the file system has no limit of its own.
+fn free_bytes(stat: &StatFs) -> Option<u64> {
+    (stat.f_blocks > 0).then(|| stat.f_bavail.saturating_mul(stat.f_bsize as u64))
+}

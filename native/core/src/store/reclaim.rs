@@ -1,0 +1,147 @@
+//! Making room: evicting blocks, and moving slabs from one page size to another.
+//!
+//! Each space proposes its own victims; the space whose next victim was unused for longest gives first. If its pages are
+//! of the wanted size one block goes, else a slab whose blocks nobody pins goes whole, so that memory follows demand.
+
+use std::collections::HashMap;
+
+use super::space::Space;
+use super::{Store, evictor};
+use crate::index::{BlockId, BlockKey};
+use crate::pool::{ClassId, Slot, SlotState};
+use crate::space::SpaceId;
+use crate::sync::{Arc, Ordering};
+
+/// A space whose victims cannot go this many times in a row is passed over for the rest of an attempt.
+const FRUITLESS_VICTIMS: usize = 16;
+/// Victims that a save may ask for when it finds no room.
+const VICTIMS_OF_A_SAVE: usize = 64;
+
+/// How an attempt to make room ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reclaimed {
+    /// There is enough room.
+    Enough,
+    /// There is more room, but not enough.
+    Some,
+    /// Nothing could go: it is pinned, or being saved.
+    Nothing,
+}
+
+impl Store {
+    /// A page of this class, after one bounded attempt to make room if there is none.
+    pub(super) fn allocate(&self, class: ClassId) -> Option<Slot> {
+        let slot = self.pool.allocate(class).or_else(|| {
+            self.make_room(class, VICTIMS_OF_A_SAVE, || self.pool.room(class).free_pages > 0);
+            self.pool.allocate(class)
+        });
+        if slot.is_none() || evictor::is_low(self.pool.room(class)) {
+            self.evictor.wake(class);
+        }
+        slot
+    }
+
+    /// Lets victims go until `is_enough`, at most this many. One thread at a time has the turn.
+    pub(super) fn make_room(
+        &self,
+        class: ClassId,
+        victims: usize,
+        is_enough: impl Fn() -> bool,
+    ) -> Reclaimed {
+        let _turn = self.reclaim_turn.lock();
+        let mut reclaimed = Reclaimed::Nothing;
+        let mut fruitless = HashMap::new();
+        for _ in 0..victims {
+            if is_enough() {
+                return Reclaimed::Enough;
+            }
+            let is_passed_over = |id| {
+                fruitless
+                    .get(&id)
+                    .is_some_and(|times| *times >= FRUITLESS_VICTIMS)
+            };
+            let Some(space) = self.coldest_space(is_passed_over) else {
+                break;
+            };
+            let victim = space.policy.lock().victim();
+            let has_gone = victim.is_some_and(|block| {
+                if space.uses(class) {
+                    self.evict(block)
+                } else {
+                    self.empty_slab_of(block)
+                }
+            });
+            if has_gone {
+                reclaimed = Reclaimed::Some;
+                fruitless.remove(&space.id);
+            } else {
+                *fruitless.entry(space.id).or_insert(0) += 1;
+            }
+        }
+        if is_enough() { Reclaimed::Enough } else { reclaimed }
+    }
+
+    /// The space whose next victim was unused for longest.
+    fn coldest_space(&self, is_passed_over: impl Fn(SpaceId) -> bool) -> Option<Arc<Space>> {
+        let now = self.now();
+        let spaces = self.spaces.all();
+        let candidates = spaces
+            .iter()
+            .filter(|space| space.counts.blocks.load(Ordering::Relaxed) > 0 && !is_passed_over(space.id));
+        let with_age = candidates.filter_map(|space| {
+            let used = space.policy.lock().coldest()?;
+            Some((now.wrapping_sub(used), space))
+        });
+        with_age
+            .max_by_key(|(age, _)| *age)
+            .map(|(_, space)| Arc::clone(space))
+    }
+
+    /// Evicts a block unless it is pinned or gone; whether it went.
+    fn evict(&self, block: BlockId) -> bool {
+        let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
+        let Some(removed) = self.index.evict(block, leave) else {
+            return false;
+        };
+        if let Ok(space) = self.spaces.get(removed.key.space) {
+            let fingerprint = self.index.fingerprint(&removed.key);
+            space.policy.lock().remove(removed.token, fingerprint);
+            space.counts.blocks.fetch_sub(1, Ordering::Relaxed);
+            space.counts.evictions.fetch_add(1, Ordering::Relaxed);
+        }
+        removed.slots.iter().for_each(|slot| self.pool.free(*slot));
+        true
+    }
+
+    /// Evicts all blocks of the slab that has a page of this block, or none of them; whether they went.
+    fn empty_slab_of(&self, block: BlockId) -> bool {
+        let Some(slot) = self.index.slot(block, 0) else {
+            return false;
+        };
+        let slots = self.pool.begin_drain(slot);
+        let blocks: Option<Vec<_>> = slots
+            .into_iter()
+            .map(|slot| self.evictable_block_at(slot))
+            .collect();
+        let has_gone = blocks.is_some_and(|mut blocks| {
+            blocks.dedup();
+            blocks.into_iter().filter(|block| self.evict(*block)).count() > 0
+        });
+        self.pool.end_drain(slot);
+        has_gone
+    }
+
+    /// The block of a taken slot, by its record, if it could be evicted now.
+    fn evictable_block_at(&self, slot: Slot) -> Option<BlockId> {
+        let record = self
+            .pool
+            .slots
+            .read(slot)
+            .filter(|record| record.state == SlotState::Sealed)?;
+        let block = self.index.evictable(&BlockKey {
+            hash: record.hash,
+            space: SpaceId(record.space),
+        })?;
+        (self.index.slot(block, record.shard) == Some(slot)).then_some(block)
+    }
+}

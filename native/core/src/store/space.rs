@@ -1,0 +1,189 @@
+//! The spaces of a store: geometry, eviction order and accounts of each.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::eviction::{EvictionPolicy, PolicyKind};
+use crate::pool::{ClassId, MAX_SPACES, Pool};
+use crate::space::{MAX_HASH_BYTES, MIN_HASH_BYTES, SpaceGeometry, SpaceId, SpaceKey};
+use crate::sync::{Arc, AtomicU64, Mutex, RwLock};
+
+/// One shard's pages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShardPages {
+    pub(super) class: ClassId,
+    pub(super) stride: u64,
+    pub(super) page_bytes: u64,
+}
+
+/// Counts since the space was made; `blocks` is what is visible now.
+#[derive(Debug, Default)]
+pub(super) struct SpaceCounts {
+    pub(super) blocks: AtomicU64,
+    pub(super) hits: AtomicU64,
+    pub(super) misses: AtomicU64,
+    pub(super) admissions: AtomicU64,
+    pub(super) evictions: AtomicU64,
+}
+
+/// A space.
+#[derive(Debug)]
+pub(super) struct Space {
+    pub(super) id: SpaceId,
+    pub(super) key: SpaceKey,
+    pub(super) geometry: SpaceGeometry,
+    pub(super) shards: Vec<ShardPages>,
+    /// Bytes of all pages of a block.
+    pub(super) block_bytes: u64,
+    pub(super) policy: Mutex<Box<dyn EvictionPolicy>>,
+    pub(super) counts: SpaceCounts,
+}
+
+impl Space {
+    /// Whether blocks of this space have pages of this class.
+    pub(super) fn uses(&self, class: ClassId) -> bool {
+        self.shards.iter().any(|shard| shard.class == class)
+    }
+}
+
+/// All spaces; none ever goes.
+#[derive(Debug, Default)]
+pub(super) struct Spaces {
+    /// Replaced whole, so that readers hold no lock.
+    list: RwLock<Arc<Vec<Arc<Space>>>>,
+    ids: Mutex<HashMap<SpaceKey, SpaceId>>,
+}
+
+impl Spaces {
+    /// Each space, by its number.
+    pub(super) fn all(&self) -> Arc<Vec<Arc<Space>>> {
+        Arc::clone(&self.list.read())
+    }
+
+    pub(super) fn get(&self, id: SpaceId) -> Result<Arc<Space>> {
+        let space = self.list.read().get(id.0 as usize).cloned();
+        space.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("space {} does not exist", id.0)))
+    }
+
+    /// The space of this key: made if it is new. Takes `ids`, then `list`.
+    pub(super) fn get_or_make(
+        &self,
+        pool: &Pool,
+        policy: PolicyKind,
+        key: SpaceKey,
+        geometry: SpaceGeometry,
+    ) -> Result<SpaceId> {
+        check(&geometry)?;
+        let shards = shard_pages(pool, &geometry)?;
+        let mut ids = self.ids.lock();
+        if let Some(id) = ids.get(&key) {
+            let known = self.get(*id)?;
+            return match difference(&known.geometry, &geometry) {
+                None => Ok(*id),
+                Some(difference) => Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "namespace {key} exists with another geometry: {difference}: set another pegaflow.namespace_salt"
+                    ),
+                )),
+            };
+        }
+        let id = u16::try_from(ids.len()).map(SpaceId).map_err(|_| too_many())?;
+        pool.spaces.write(id, key, &geometry)?;
+        let space = Space {
+            id,
+            key,
+            block_bytes: shards.iter().map(|shard| shard.page_bytes).sum(),
+            geometry,
+            shards,
+            policy: Mutex::new(policy.build()),
+            counts: SpaceCounts::default(),
+        };
+        let mut list = self.list.write();
+        let mut longer = list.to_vec();
+        longer.push(Arc::new(space));
+        *list = Arc::new(longer);
+        ids.insert(key, id);
+        Ok(id)
+    }
+}
+
+fn check(geometry: &SpaceGeometry) -> Result<()> {
+    if !(MIN_HASH_BYTES..=MAX_HASH_BYTES).contains(&geometry.hash_bytes) {
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "a block hash has {} bytes, allowed are {MIN_HASH_BYTES} to {MAX_HASH_BYTES}: \
+                 choose another hash algorithm (vLLM's --prefix-caching-hash-algo)",
+                geometry.hash_bytes
+            ),
+        ));
+    }
+    let shards = geometry.shards.len();
+    if shards == 0 || u16::try_from(shards).is_err() {
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            format!("a block has {shards} shards, allowed are 1 to {}", u16::MAX),
+        ));
+    }
+    Ok(())
+}
+
+fn shard_pages(pool: &Pool, geometry: &SpaceGeometry) -> Result<Vec<ShardPages>> {
+    let pages = geometry.shards.iter().map(|shard| {
+        let (class, stride) = pool.class(shard.page_bytes)?;
+        Ok(ShardPages {
+            class,
+            stride,
+            page_bytes: shard.page_bytes,
+        })
+    });
+    pages.collect()
+}
+
+/// The first thing in which two geometries differ.
+fn difference(known: &SpaceGeometry, given: &SpaceGeometry) -> Option<String> {
+    if known.hash_bytes != given.hash_bytes {
+        return Some(format!(
+            "block hashes of {} bytes, not of {}",
+            known.hash_bytes, given.hash_bytes
+        ));
+    }
+    if known.shards.len() != given.shards.len() {
+        return Some(format!(
+            "{} shards a block, not {}",
+            known.shards.len(),
+            given.shards.len()
+        ));
+    }
+    let mut pairs = known.shards.iter().zip(&given.shards).enumerate();
+    let (shard, (known, given)) = pairs.find(|(_, (known, given))| known != given)?;
+    Some(if known.page_bytes == given.page_bytes {
+        format!(
+            "the segments of shard {shard} have digest {}, not {}",
+            Hex(&known.digest),
+            Hex(&given.digest)
+        )
+    } else {
+        format!(
+            "pages of shard {shard} have {} bytes, not {}",
+            known.page_bytes, given.page_bytes
+        )
+    })
+}
+
+fn too_many() -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        format!("{MAX_SPACES} namespaces were made since the daemon started, which is the most: restart it"),
+    )
+}
+
+/// Bytes as hexadecimal digits.
+struct Hex<'a>(&'a [u8]);
+
+impl std::fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,126 @@
+//! A store in a directory of its own in /dev/shm, and short ways to use it.
+
+use std::time::{Duration, Instant};
+
+use rand::RngCore;
+use tempfile::TempDir;
+
+use crate::eviction::PolicyKind;
+use crate::pool::PagePtr;
+use crate::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
+use crate::store::{Hits, PageWriter, Reserved, Store, StoreConfig, StoreSnapshot};
+use crate::sync::Arc;
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// An open store whose whole pool is ready; removed when dropped.
+pub(crate) struct Fixture {
+    pub(crate) store: Arc<Store>,
+    pub(crate) dir: TempDir,
+}
+
+pub(crate) type Hash = [u8; 32];
+
+/// Bytes that no test has seen.
+pub(crate) fn random_bytes(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    rand::rng().fill_bytes(&mut bytes);
+    bytes
+}
+
+pub(crate) fn random_hash() -> Hash {
+    random_bytes(32).try_into().unwrap()
+}
+
+/// Waits until `condition`, at most ten seconds.
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within ten seconds: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Fixture {
+    pub(crate) fn new(pool_bytes: u64) -> Self {
+        Self::with_policy(pool_bytes, PolicyKind::Lru)
+    }
+
+    pub(crate) fn with_policy(pool_bytes: u64, policy: PolicyKind) -> Self {
+        let dir = TempDir::new_in("/dev/shm").unwrap();
+        let config = StoreConfig {
+            pool_bytes,
+            pool_dir: Some(dir.path().to_owned()),
+            socket: dir.path().join("daemon.sock"),
+            boot_id: rand::rng().next_u64(),
+            policy,
+        };
+        let store = Store::open(config).unwrap();
+        eventually("the pool is ready", || !store.snapshot().pool.is_growing);
+        assert_eq!(store.ready_bytes(), store.snapshot().pool.bytes);
+        Self { store, dir }
+    }
+
+    /// A new space with these page sizes, one a shard.
+    pub(crate) fn space(&self, page_bytes: &[u64]) -> SpaceId {
+        let key = SpaceKey {
+            namespace: random_hash(),
+            group: 0,
+        };
+        self.store.space(key, geometry(page_bytes)).unwrap()
+    }
+
+    pub(crate) fn reserve(&self, space: SpaceId, shard: u32, hash: &Hash) -> Reserved {
+        self.store.reserve(space, shard, hash).unwrap()
+    }
+
+    /// A page to fill; panics when there is none.
+    pub(crate) fn writer(&self, space: SpaceId, shard: u32, hash: &Hash) -> PageWriter {
+        match self.reserve(space, shard, hash) {
+            Reserved::Page(writer) => writer,
+            other => panic!("expected a page, not {other:?}"),
+        }
+    }
+
+    /// Saves one shard with fresh bytes; the bytes.
+    pub(crate) fn save_shard(&self, space: SpaceId, shard: u32, hash: &Hash) -> Vec<u8> {
+        let writer = self.writer(space, shard, hash);
+        let bytes = random_bytes(writer.page().len());
+        writer.page().write(&bytes);
+        writer.seal();
+        bytes
+    }
+
+    /// Saves a block of one shard; its hash and bytes.
+    pub(crate) fn save(&self, space: SpaceId) -> (Hash, Vec<u8>) {
+        let hash = random_hash();
+        let bytes = self.save_shard(space, 0, &hash);
+        (hash, bytes)
+    }
+
+    pub(crate) fn lookup(&self, space: SpaceId, hashes: &[Hash]) -> Hits {
+        self.store.lookup(space, hashes.as_flattened()).unwrap()
+    }
+
+    /// The bytes of one shard of a cached block.
+    pub(crate) fn read(&self, space: SpaceId, shard: u32, hash: &Hash) -> Option<Vec<u8>> {
+        let hits = self.lookup(space, &[*hash]);
+        hits.page(0, shard).map(PagePtr::read)
+    }
+
+    pub(crate) fn snapshot(&self) -> StoreSnapshot {
+        self.store.snapshot()
+    }
+}
+
+/// A geometry of 32-byte hashes with these page sizes, one a shard.
+pub(crate) fn geometry(page_bytes: &[u64]) -> SpaceGeometry {
+    let shards = page_bytes.iter().map(|bytes| ShardGeometry {
+        page_bytes: *bytes,
+        digest: [7; 32],
+    });
+    SpaceGeometry {
+        hash_bytes: 32,
+        shards: shards.collect(),
+    }
+}
