@@ -10,7 +10,6 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json
 from pegaflow.cli.output import table, write_json, write_line, write_tables
 from pegaflow.config import Loaded, find_problems, load, user_file
-from pegaflow.config.write import as_toml
 from pegaflow.errors import ConfigError, PegaflowError
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ def init(
 
     Settings in force that are not defaults are in force in it; the others are there as comments.
     """
+    from pegaflow.config.write import as_toml
+
     context: AppContext = ctx.obj
     path = file or user_file(context.environ)
     if path is None:
