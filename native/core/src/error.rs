@@ -41,7 +41,11 @@ pub struct Error {
 impl Error {
     /// An error of this kind with this sentence.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// An operating system's error: `what` says what was tried, as "open /dev/shm/x".
@@ -52,7 +56,11 @@ impl Error {
             std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
             _ => ErrorKind::Io,
         };
-        Self { kind, message: format!("{what}: {source}"), source: Some(Box::new(source)) }
+        Self {
+            kind,
+            message: format!("{what}: {source}"),
+            source: Some(Box::new(source)),
+        }
     }
 
     /// What kind of thing went wrong.
@@ -80,6 +88,8 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+        self.source
+            .as_ref()
+            .map(|source| &**source as &(dyn std::error::Error + 'static))
     }
 }
