@@ -1,11 +1,27 @@
-"""The command line of a test."""
+"""The command line of a test, and a host for real daemons."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cli.command_line import CommandLine
+from tests.cli.installed import Host
 
 
 @pytest.fixture
 def pegaflow() -> CommandLine:
     """``pegaflow``, with nothing of this machine in its environment."""
     return CommandLine()
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """A host with no daemon; its path is short, as a socket's must be."""
+    with tempfile.TemporaryDirectory(prefix="pega-") as directory:
+        host = Host(Path(directory))
+        try:
+            yield host
+        finally:
+            host.close()
