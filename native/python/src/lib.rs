@@ -1,1 +1,36 @@
-//! Placeholder.
+//! `pegaflow._native`: translation between Python and the native crates, nothing else.
+//!
+//! `pegaflow/_native.pyi` describes what Python sees.
+
+mod control;
+mod enter;
+mod error;
+mod lookup;
+mod scheduler;
+mod serve;
+mod transfer_end;
+mod worker;
+
+use pyo3::prelude::*;
+
+/// The native core of PegaFlow.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::control::{status, stop};
+    #[pymodule_export]
+    use super::error::{CallTimeout, ConfigError, NativeError, Refused, Unreachable};
+    #[pymodule_export]
+    use super::lookup::Lookup;
+    #[pymodule_export]
+    use super::scheduler::SchedulerClient;
+    #[pymodule_export]
+    use super::serve::serve;
+    #[pymodule_export]
+    use super::transfer_end::TransferEnd;
+    #[pymodule_export]
+    use super::worker::WorkerClient;
+
+    #[pymodule_export]
+    const VERSION: &str = pegaflow_daemon::VERSION;
+}

@@ -24,16 +24,13 @@ impl Signals {
     }
 
     /// Waits for the first signal, then for the second, which ends the process.
-    #[expect(
-        clippy::exit,
-        reason = "whoever sends a second signal wants the process to end at once"
-    )]
     pub(super) async fn drain_or_end(mut self, daemon: &Daemon) {
         let first = self.next().await;
         tracing::info!("{first}: draining; once more ends at once");
         daemon.lifecycle.drain(false);
         let second = self.next().await;
         tracing::warn!("{second} again: ending at once");
+        // Whoever sends a second signal does not want to wait for anything any more.
         process::exit(1);
     }
 

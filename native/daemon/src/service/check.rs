@@ -91,8 +91,12 @@ pub(super) fn block_ids(ids: &[u32], registration: &Registration, most: usize) -
             "block id {id}: ids below the worker's {blocks} blocks are allowed"
         )));
     }
-    match sorted.array_windows().find(|[id, next]| id == next) {
-        Some([id, _]) => Err(Refusal::invalid(format!(
+    let twice = sorted.windows(2).find_map(|pair| match pair {
+        [id, next] if id == next => Some(id),
+        _ => None,
+    });
+    match twice {
+        Some(id) => Err(Refusal::invalid(format!(
             "block id {id} is there twice: each may be there once"
         ))),
         None => Ok(()),
