@@ -1,9 +1,9 @@
-"""A vLLM engine in this process, driven step by step over standard input and output.
+"""A vLLM engine in this process, driven step by step over two pipes.
 
 Runs under the Python of the vLLM installation, not of the tests; ``stepped_engine.py`` is its
-other end. The one argument is a JSON object of ``LLM`` arguments; each line of input is one
-command and is answered with one line, but a step that was asked to pause first says what it
-scheduled and goes on at the next line.
+other end. Arguments: a JSON object of ``LLM`` arguments, and the descriptor for answers. Each line
+of standard input is one command and is answered with one line, but a step that was asked to pause
+first says what it scheduled and goes on at the next line.
 """
 
 import json
@@ -132,12 +132,6 @@ def _finished(output: Any) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Keep standard output for answers alone: vLLM's own lines go to standard error."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    Driver(json.loads(sys.argv[1]), sys.stdin, answers).serve()
-
-
 if __name__ == "__main__":
-    main()
+    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as pipe:
+        Driver(json.loads(sys.argv[1]), sys.stdin, pipe).serve()

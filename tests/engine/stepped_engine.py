@@ -1,6 +1,7 @@
 """The near end of ``driver.py``: a vLLM engine in a child process, driven step by step."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,15 +76,20 @@ class SteppedEngine:
             "disable_log_stats": False,
             "kv_transfer_config": connector,
         } | arguments
-        with log.open("ab") as errors:
+        # Not standard output: vLLM and its libraries write there too.
+        answers, answers_end = os.pipe()
+        with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [str(install.python), "-P", str(_DRIVER), json.dumps(llm)],
+                [str(install.python), "-P", str(_DRIVER), json.dumps(llm), str(answers_end)],
                 env=install.environment(socket) | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"},
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[answers_end],
                 text=True,
             )
+        os.close(answers_end)
+        self._answers = os.fdopen(answers, encoding="utf-8")
         self._read()
 
     @property
@@ -149,13 +155,13 @@ class SteppedEngine:
 
     def close(self) -> None:
         """End the engine in the ordinary way; kill it when that takes too long."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
         self._process.stdin.close()
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._process.stdout.close()
+        self._answers.close()
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -183,8 +189,7 @@ class SteppedEngine:
         self._process.stdin.flush()
 
     def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._answers.readline()
         if not line:
             tail = self._log.read_bytes()[-6000:].decode(errors="replace")
             raise AssertionError(f"the engine has ended; its log ends with\n{tail}")
