@@ -9,7 +9,8 @@ from tests.fence.attached_engine import AttachedEngine
 from tests.fence.engine_memory import EngineMemory, Shape
 from tests.fence.stop_points import StopPoints
 
-SHAPE = Shape(num_blocks=96, layers=4, segment_bytes=32 << 10)
+SHAPE = Shape(num_blocks=96, layers=16, segment_bytes=32 << 10)
+"""A transfer of a third of the blocks is 16 MiB: several batches of copies."""
 
 
 @pytest.fixture(scope="session")

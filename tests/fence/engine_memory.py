@@ -10,6 +10,8 @@ from dataclasses import dataclass
 HASH_BYTES = 32
 """vLLM's block hash is a SHA-256."""
 
+_FRESH_BYTES = 64
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -65,10 +67,15 @@ class EngineMemory:
             self._bytes[start:end] = content[layer * size : (layer + 1) * size]
 
     def refill(self, blocks: Iterable[int]) -> list[bytes]:
-        """Fresh random bytes in each block, as an engine that uses it again; what they are."""
+        """Fresh bytes in each block, as an engine that uses it again; what they are.
+
+        Each segment repeats random bytes of its own: any run of ``_FRESH_BYTES`` tells it apart.
+        """
+        repeats = self.shape.segment_bytes // _FRESH_BYTES
         contents = []
         for block in blocks:
-            content = os.urandom(self.shape.block_bytes)
+            segments = (os.urandom(_FRESH_BYTES) * repeats for _ in range(self.shape.layers))
+            content = b"".join(segments)
             self.write(block, content)
             contents.append(content)
         return contents

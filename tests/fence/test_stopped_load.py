@@ -61,6 +61,22 @@ def test_blocks_used_again_after_a_revoke_keep_their_bytes_wherever_the_load_sto
     assert 0 < freed_at_once < steps, "both kinds of stop were met: grant taken, and not taken"
 
 
+def test_a_stopped_load_whose_grant_is_ignored_does_overwrite(
+    daemon: DaemonProcess, engine: AttachedEngine, stop_points: StopPoints, cached: list[bytes]
+) -> None:
+    """The control: were the answer of revoke ignored, the tests here would see the damage."""
+    steps = steps_of_a_load(engine, stop_points, cached)
+    stop_points.arm(steps // 4)
+    transfer = engine.start_load(cached, TARGET)
+    daemon.wait_stopped()
+    stop_points.disarm()
+    assert not engine.worker.revoke(transfer)
+    used_again = engine.memory.refill(TARGET)
+    daemon.resume()
+    engine.wait_end(transfer)
+    assert engine.memory.read(TARGET) != used_again
+
+
 def test_a_load_stopped_with_its_grant_taken_ends_when_the_daemon_is_killed(
     daemon: DaemonProcess, engine: AttachedEngine, stop_points: StopPoints, cached: list[bytes]
 ) -> None:
