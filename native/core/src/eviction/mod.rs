@@ -7,6 +7,8 @@ mod ghost;
 mod lru;
 mod queue;
 mod s3fifo;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 

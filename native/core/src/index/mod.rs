@@ -7,6 +7,8 @@
 mod block;
 mod part;
 mod runs;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use block::{BlockId, BlockKey, Claim, Pinned, Removed};
 

@@ -31,7 +31,7 @@ pub(super) fn check_pool_fits(pool_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn total_bytes(meminfo: &str) -> Option<u64> {
+pub(super) fn total_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
     let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
     kib.checked_mul(1024)

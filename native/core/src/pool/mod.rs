@@ -15,11 +15,15 @@ mod region;
 mod slab;
 mod slot;
 mod space_table;
+#[cfg(test)]
+mod tests;
 
 pub use kind::PoolKind;
 pub use page::PagePtr;
 
 pub(crate) use slab::{ClassId, Room};
+#[cfg(test)]
+pub(crate) use slot::RECORD_BYTES;
 pub(crate) use slot::{Slot, SlotRecord, SlotState, SlotTable};
 pub(crate) use space_table::{MAX_SPACES, SpaceTable};
 
@@ -173,7 +177,10 @@ impl Pool {
         }
         let (slab, pages) = slabs.next_free(class)?;
         if let Err(error) = self.slots.allocate(self.geometry.first_slot(slab), pages) {
-            tracing::warn!(%error, "a free slab of the pool cannot be used");
+            drop(slabs);
+            self.growth
+                .lock()
+                .report(format!("a free slab cannot be used ({error}): free memory"));
             return None;
         }
         slabs.give(slab, class);

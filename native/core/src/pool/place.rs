@@ -13,7 +13,7 @@ pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
 /// Names of what people have below a directory, for the refusal.
-const OTHER_FILE_SYSTEMS: [(i64, &str); 10] = [
+const OTHER_FILE_SYSTEMS: [(i64, &str); 11] = [
     (0xef53, "ext2, ext3 or ext4"),
     (0x5846_5342, "xfs"),
     (0x9123_683e, "btrfs"),
@@ -24,6 +24,7 @@ const OTHER_FILE_SYSTEMS: [(i64, &str); 10] = [
     (0x8584_58f6, "ramfs"),
     (0xff53_4d42, "cifs"),
     (0x0bd0_0bd0, "lustre"),
+    (0x9fa0, "procfs"),
 ];
 
 /// A place for a pool.

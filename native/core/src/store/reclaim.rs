@@ -12,9 +12,11 @@ use crate::pool::{ClassId, Slot, SlotState};
 use crate::space::SpaceId;
 use crate::sync::{Arc, Ordering};
 
-/// A space whose victims cannot go this many times in a row is passed over for the rest of an attempt.
-const FRUITLESS_VICTIMS: usize = 16;
-/// Victims that a save may ask for when it finds no room.
+/// After this many victims in a row that could not go, a space is passed over for the rest of an attempt;
+const FRUITLESS_VICTIMS: usize = 4096;
+/// fewer when each means a look at all pages of a slab.
+const FRUITLESS_SLABS: usize = 16;
+/// Blocks or slabs that a save lets go at most when it finds no room.
 const VICTIMS_OF_A_SAVE: usize = 64;
 
 /// How an attempt to make room ended.
@@ -41,7 +43,7 @@ impl Store {
         slot
     }
 
-    /// Lets victims go until `is_enough`, at most this many. One thread at a time has the turn.
+    /// Lets blocks or slabs go until `is_enough`, at most `victims`. One thread at a time has the turn.
     pub(super) fn make_room(
         &self,
         class: ClassId,
@@ -49,18 +51,17 @@ impl Store {
         is_enough: impl Fn() -> bool,
     ) -> Reclaimed {
         let _turn = self.reclaim_turn.lock();
-        let mut reclaimed = Reclaimed::Nothing;
+        let mut gone = 0;
         let mut fruitless = HashMap::new();
-        for _ in 0..victims {
-            if is_enough() {
-                return Reclaimed::Enough;
-            }
-            let is_passed_over = |id| {
-                fruitless
-                    .get(&id)
-                    .is_some_and(|times| *times >= FRUITLESS_VICTIMS)
-            };
-            let Some(space) = self.coldest_space(is_passed_over) else {
+        while gone < victims && !is_enough() {
+            let Some(space) = self.coldest_space(|space| {
+                let limit = if space.uses(class) {
+                    FRUITLESS_VICTIMS
+                } else {
+                    FRUITLESS_SLABS
+                };
+                fruitless.get(&space.id).is_none_or(|times| *times < limit)
+            }) else {
                 break;
             };
             let victim = space.policy.lock().victim();
@@ -72,22 +73,26 @@ impl Store {
                 }
             });
             if has_gone {
-                reclaimed = Reclaimed::Some;
+                gone += 1;
                 fruitless.remove(&space.id);
             } else {
                 *fruitless.entry(space.id).or_insert(0) += 1;
             }
         }
-        if is_enough() { Reclaimed::Enough } else { reclaimed }
+        match gone {
+            _ if is_enough() => Reclaimed::Enough,
+            0 => Reclaimed::Nothing,
+            _ => Reclaimed::Some,
+        }
     }
 
     /// The space whose next victim was unused for longest.
-    fn coldest_space(&self, is_passed_over: impl Fn(SpaceId) -> bool) -> Option<Arc<Space>> {
+    fn coldest_space(&self, may_give: impl Fn(&Space) -> bool) -> Option<Arc<Space>> {
         let now = self.now();
         let spaces = self.spaces.all();
         let candidates = spaces
             .iter()
-            .filter(|space| space.counts.blocks.load(Ordering::Relaxed) > 0 && !is_passed_over(space.id));
+            .filter(|space| space.counts.blocks.load(Ordering::Relaxed) > 0 && may_give(space));
         let with_age = candidates.filter_map(|space| {
             let used = space.policy.lock().coldest()?;
             Some((now.wrapping_sub(used), space))

@@ -29,8 +29,6 @@ pub struct StoreSnapshot {
     pub pinned_blocks: u64,
     /// Reservations that found no room.
     pub no_space: u64,
-    /// Slabs moved from one page size to another.
-    pub slabs_moved: u64,
     /// Bytes that index and policies take beside the pool.
     pub metadata_bytes: u64,
 }
@@ -50,6 +48,8 @@ pub struct PoolSnapshot {
     pub used_bytes: u64,
     /// Bytes of a slab: the largest page.
     pub slab_bytes: u64,
+    /// Slabs moved from one page size to another.
+    pub slabs_moved: u64,
     /// Whether more memory is on its way.
     pub is_growing: bool,
     /// Why the pool is anonymous memory, if it is.
@@ -78,26 +78,32 @@ pub struct SpaceSnapshot {
 }
 
 impl Store {
+    /// The pool's part of a snapshot, which does not grow with the number of spaces.
+    pub fn pool_snapshot(&self) -> PoolSnapshot {
+        let state = self.pool.state();
+        PoolSnapshot {
+            kind: self.pool.kind(),
+            path: self.pool.path().map(Into::into),
+            bytes: self.pool.bytes(),
+            ready_bytes: state.ready_bytes,
+            used_bytes: state.used_bytes,
+            slab_bytes: self.pool.slab_bytes(),
+            slabs_moved: state.slabs_moved,
+            is_growing: state.is_growing,
+            fallback: self.pool.fallback().map(Into::into),
+            degraded: state.problem,
+        }
+    }
+
     /// Counts for status and metrics.
     pub fn snapshot(&self) -> StoreSnapshot {
-        let state = self.pool.state();
         let spaces = self.spaces.all();
         let policy_bytes: usize = spaces
             .iter()
             .map(|space| space.policy.lock().memory_bytes())
             .sum();
         StoreSnapshot {
-            pool: PoolSnapshot {
-                kind: self.pool.kind(),
-                path: self.pool.path().map(Into::into),
-                bytes: self.pool.bytes(),
-                ready_bytes: state.ready_bytes,
-                used_bytes: state.used_bytes,
-                slab_bytes: self.pool.slab_bytes(),
-                is_growing: state.is_growing,
-                fallback: self.pool.fallback().map(Into::into),
-                degraded: state.problem,
-            },
+            pool: self.pool_snapshot(),
             policy: self.policy,
             spaces: spaces.iter().map(|space| space_snapshot(space)).collect(),
             in_flight_pages: self.counts.in_flight_pages.load(Ordering::Relaxed),
@@ -105,7 +111,6 @@ impl Store {
             partial_blocks_dropped: self.counts.partial_blocks_dropped.load(Ordering::Relaxed),
             pinned_blocks: self.counts.pinned_blocks.load(Ordering::Relaxed),
             no_space: self.counts.no_space.load(Ordering::Relaxed),
-            slabs_moved: state.slabs_moved,
             metadata_bytes: (self.index.memory_bytes() + policy_bytes) as u64,
         }
     }

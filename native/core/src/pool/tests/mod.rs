@@ -1,0 +1,11 @@
+//! Tests of the pool, by property.
+
+mod files;
+mod geometry;
+mod growth;
+mod header;
+mod leftover;
+mod machine;
+mod place;
+mod slab;
+mod slot;

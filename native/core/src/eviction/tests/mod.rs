@@ -1,0 +1,5 @@
+//! Tests of the policies: the contract, on all of them, and what makes each what it is.
+
+mod conformance;
+mod lru;
+mod s3fifo;
