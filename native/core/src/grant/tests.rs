@@ -1,1 +1,4 @@
-
+mod file;
+mod load_model;
+mod save_model;
+mod weak_memory;
