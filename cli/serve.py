@@ -57,6 +57,8 @@ def serve(
 
 def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
     daemon = DaemonConfig.of(loaded)
+    if loaded.config.pool_size is None:
+        note(context, f"pool_size {daemon.pool_size_origin}: {format_size(daemon.pool_bytes)}")
     pid_file = loaded.config.pid_file
     with ExitStack() as stack:
 

@@ -10,7 +10,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.config import resolve_socket
-from pegaflow.models import Pool, Status, Transfers, parse
+from pegaflow.models import Status, Transfers, parse
 from pegaflow.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ def _overview(status: Status) -> "Table":
         *(("", reason) for reason in status.reasons),
         ("socket", status.socket),
         ("http", status.http_addr),
-        ("pool", _pool(status.pool)),
-        ("", f"size: {status.pool.size_origin}"),
+        ("pool", _pool(status)),
+        *(("", reason) for reason in [status.pool.fallback] if reason),
+        ("", f"size: {status.config.pool_size_origin}"),
         ("blocks", _blocks(status)),
         ("saves", _transfers(status.saves)),
         ("loads", _transfers(status.loads)),
@@ -73,10 +74,11 @@ def _overview(status: Status) -> "Table":
     return overview
 
 
-def _pool(pool: Pool) -> str:
+def _pool(status: Status) -> str:
+    pool = status.pool
     text = f"{format_size(pool.used_bytes)} used of {format_size(pool.bytes)}"
     if pool.ready_bytes < pool.bytes:
-        text += f", {pool.ready_bytes / pool.bytes:.0%} ready"
+        text += f", {status.ready_percent:.0f}% ready"
     return f"{text}, {pool.path or 'anonymous memory'} ({pool.kind}), {pool.policy}"
 
 
@@ -91,11 +93,14 @@ def _blocks(status: Status) -> str:
 
 
 def _transfers(transfers: Transfers) -> str:
-    return (
+    text = (
         f"{transfers.transfers:,} done, {transfers.blocks:,} blocks, "
         f"{format_size(transfers.bytes)}, {transfers.failures:,} failed, "
         f"{transfers.in_flight:,} under way"
     )
+    if transfers.p50_ms is not None and transfers.p99_ms is not None:
+        text += f", p50 {transfers.p50_ms:.1f} ms, p99 {transfers.p99_ms:.1f} ms"
+    return text
 
 
 def _engines(status: Status) -> "Table":

@@ -1,5 +1,16 @@
 """PegaFlow: an external KV cache for vLLM."""
 
+try:
+    from pegaflow import _native
+except ModuleNotFoundError as error:
+    raise ImportError("pegaflow's native module is not built; `make build` builds it") from error
+
 from pegaflow.version import VERSION as __version__
+
+if __version__ != _native.VERSION:
+    raise ImportError(
+        f"pegaflow {__version__} has the native module of {_native.VERSION}; "
+        "install pegaflow-kv again, or run `make build` in a checkout"
+    )
 
 __all__ = ["__version__"]

@@ -6,6 +6,7 @@ import typing
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin
 
+from pegaflow.config import DaemonConfig
 from pegaflow.errors import PegaflowError
 
 D = TypeVar("D")
@@ -20,11 +21,12 @@ class Pool:
     bytes: int
     ready_bytes: int
     used_bytes: int
-    size_origin: str
     policy: str
     in_flight_pages: int
+    partial_blocks: int
     pinned_blocks: int
     no_space: int
+    fallback: str | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Transfers:
     blocks: int
     bytes: int
     in_flight: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,10 @@ class Status:
     version: str
     pid: int
     boot_id: str
+    started_at: float
     uptime_s: float
     state: str
+    ready_percent: float
     reasons: tuple[str, ...]
     socket: str
     http_addr: str
@@ -111,6 +118,7 @@ class Status:
     leases: Leases
     engines: tuple[Engine, ...]
     namespaces: tuple[Namespace, ...]
+    config: DaemonConfig
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,26 @@ def schema(name: str) -> dict[str, Any]:
 
 def status_document(**changes: Any) -> dict[str, Any]:
     """A daemon's status, with ``changes`` of its fields."""
-    transfers = {"transfers": 12, "failures": 1, "blocks": 96, "bytes": 100663296, "in_flight": 2}
+    transfers = {
+        "transfers": 12,
+        "failures": 1,
+        "blocks": 96,
+        "bytes": 100663296,
+        "in_flight": 2,
+        "p50_ms": 1.25,
+        "p95_ms": 3.0,
+        "p99_ms": 4.5,
+    }
+    unused = {"failures": 0, "in_flight": 0, "p50_ms": None, "p95_ms": None, "p99_ms": None}
     return {
         "schema": "pegaflow.status/1",
         "version": "0.1.0",
         "pid": 4321,
         "boot_id": "00112233445566aa",
+        "started_at": 1700000000.5,
         "uptime_s": 3725.5,
         "state": "ready",
+        "ready_percent": 100.0,
         "reasons": [],
         "socket": "/run/pegaflow/daemon.sock",
         "http_addr": "127.0.0.1:9091",
@@ -34,15 +46,16 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "bytes": 1073741824,
             "ready_bytes": 1073741824,
             "used_bytes": 100663296,
-            "size_origin": "--pool-size",
             "policy": "lru",
             "in_flight_pages": 1,
+            "partial_blocks": 0,
             "pinned_blocks": 16,
             "no_space": 0,
+            "fallback": None,
         },
         "blocks": {"requested": 1000, "memory": 750, "ssd": 0, "remote": 0, "miss": 250},
         "saves": transfers,
-        "loads": transfers | {"failures": 0, "in_flight": 0},
+        "loads": transfers | unused,
         "leases": {"held": 1, "blocks": 16, "bytes": 16777216, "oldest_s": 0.5},
         "engines": [
             {
@@ -68,4 +81,18 @@ def status_document(**changes: Any) -> dict[str, Any]:
                 "evictions": 0,
             }
         ],
+        "config": {
+            "socket": "/run/pegaflow/daemon.sock",
+            "socket_group": None,
+            "http_addr": None,
+            "pool_bytes": 1073741824,
+            "pool_size_origin": "--pool-size",
+            "pool_dir": None,
+            "eviction_policy": "lru",
+            "lease_ttl_s": 600.0,
+            "copy_threads": 2,
+            "drain_timeout_s": 10.0,
+            "log_level": "info",
+            "log_format": "text",
+        },
     } | changes

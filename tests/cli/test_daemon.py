@@ -19,7 +19,7 @@ def test_it_says_one_line_answers_and_ends(host: Host) -> None:
     assert status["pid"] == daemon.pid
     assert status["socket"] == str(host.socket)
     assert status["pool"]["bytes"] == 16 << 20
-    assert status["pool"]["size_origin"] == "PEGAFLOW_POOL_SIZE"
+    assert status["config"]["pool_size_origin"] == "PEGAFLOW_POOL_SIZE"
     assert host.run("stop").returncode == 0
     rest, _ = daemon.communicate(timeout=10)
     assert (daemon.returncode, rest) == (0, "")

@@ -1,6 +1,8 @@
 """``pegaflow serve``, with the native daemon replaced."""
 
 import json
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,11 @@ def test_scripts_get_the_line_as_json(pegaflow: CommandLine, served: Served) -> 
     document = pegaflow("serve", "--json").json("ready")
     files = {"log_file": None, "pid_file": None}
     assert document == {"schema": "pegaflow.ready/1", "version": "0.1.0"} | READY | files
+
+
+def test_an_automatic_pool_is_explained(pegaflow: CommandLine, served: Served) -> None:
+    outcome = pegaflow("serve")
+    assert re.fullmatch(r"pegaflow: pool_size auto, \d+% of .*: .* [KMGT]iB\n", outcome.err)
 
 
 def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -> None:
@@ -125,8 +132,6 @@ def test_what_the_daemon_refuses_is_a_usage_error(pegaflow: CommandLine) -> None
 
 
 def test_a_pid_file_is_there_while_it_runs(pegaflow: CommandLine, tmp_path: Path) -> None:
-    import os
-
     file = tmp_path / "run/daemon.pid"
     seen = []
 

@@ -28,11 +28,17 @@ def test_people_see_state_pool_blocks_and_engines(pegaflow: CommandLine) -> None
 
 
 def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: CommandLine) -> None:
-    pool = status_document()["pool"] | {"ready_bytes": 536870912, "path": None, "kind": "memfd"}
+    pool = status_document()["pool"] | {
+        "ready_bytes": 536870912,
+        "path": None,
+        "kind": "memfd",
+        "fallback": "a pool of 1073741824 bytes does not fit in /dev/shm",
+    }
     pegaflow.daemon = _daemon(
         state="degraded",
-        reasons=["the pool is anonymous memory: no room in /dev/shm"],
+        reasons=["the pool stays at 512 MiB: no memory"],
         pool=pool,
+        ready_percent=50.0,
         blocks=dict.fromkeys(["requested", "memory", "ssd", "remote", "miss"], 0),
         engines=[],
         namespaces=[],

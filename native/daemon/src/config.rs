@@ -26,7 +26,7 @@ pub struct DaemonConfig {
     pub http_addr: Option<String>,
     /// Bytes of the memory tier.
     pub pool_bytes: u64,
-    /// How the pool's size came about: what status shows as `pool.size_origin`.
+    /// How the pool's size came about, for people who ask for the status.
     #[serde(default)]
     pub pool_size_origin: String,
     /// Where the pool's file lies. None: where there is room for it.

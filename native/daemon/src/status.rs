@@ -101,6 +101,7 @@ struct Pool {
     partial_blocks: u64,
     pinned_blocks: u64,
     no_space: u64,
+    fallback: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -200,6 +201,7 @@ impl Pool {
             partial_blocks: store.partial_blocks,
             pinned_blocks: store.pinned_blocks,
             no_space: store.no_space,
+            fallback: store.pool.fallback,
         }
     }
 }
