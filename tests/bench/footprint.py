@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.bench.rows import Row
 from tests.engine.daemon import DaemonProcess
-from tests.engine.waiting import wait_until
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.engine_memory import EngineMemory, Shape
 
@@ -21,7 +20,6 @@ _IDLE_PERCENT = 0.5
 def rows() -> Iterator[Row]:
     """Resident bytes without the pool, processor time of an idle daemon, metadata of a page."""
     with DaemonProcess(pool_size="2GiB") as daemon:
-        wait_until(lambda: daemon.status()["state"] != "starting", "the pool is ready", 60)
         memory = EngineMemory(_SMALL_PAGES)
         with AttachedEngine(daemon.socket, memory) as engine:
             yield Row("resident memory without the pool", _own_mb(daemon.pid), "MB", _RSS_MB)

@@ -10,7 +10,6 @@ from typing import Final
 from pegaflow._native import TransferEnd
 from tests.bench.rows import Row, median
 from tests.engine.daemon import DaemonProcess
-from tests.engine.waiting import wait_until
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.engine_memory import EngineMemory, Shape
 
@@ -25,7 +24,6 @@ _SHARE: Final = 0.9
 def rows(save_alone: float, load_alone: float) -> Iterator[Row]:
     """Rates in GB/s; the arguments are the copy engine's own with two threads."""
     with DaemonProcess(pool_size="4GiB") as daemon:
-        wait_until(lambda: daemon.status()["state"] != "starting", "the pool is ready", 60)
         memory = EngineMemory(_SHAPE)
         for block in range(_SHAPE.num_blocks):
             memory.write(block, os.urandom(_SHAPE.block_bytes))

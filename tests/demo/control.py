@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.demo.report import Report
+from tests.engine.attaching import wait_attached
 from tests.engine.daemon import DaemonProcess
 from tests.engine.pool_file import sealed_pages, swap_bytes
-from tests.engine.prompts import random_prompt
+from tests.engine.prompts import Prompt, full_block_tokens, random_prompt
 from tests.engine.stepped_engine import Answer, SteppedEngine
 from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import BLOCK_TOKENS, VllmInstall
 
+_ATTACH_S: Final = 5.0
 _PROMPT_BLOCKS: Final = 10
+_PROMPT_TOKENS: Final = _PROMPT_BLOCKS * BLOCK_TOKENS + 1
+"""Ends within a block that the answer does not fill: all blocks cached are the prompt's."""
+
 _GENERATE: Final = 16
 _LEAST_NOISE: Final = 1e-6
 """Below what float32 log-probabilities resolve."""
@@ -24,7 +29,7 @@ _LEAST_NOISE: Final = 1e-6
 
 @dataclass(frozen=True)
 class Control:
-    """A prompt computed, loaded untouched, and loaded with two blocks' bytes swapped."""
+    """A prompt computed, loaded untouched, and loaded with the bytes of one block swapped."""
 
     cold: Answer
     untouched: Answer
@@ -65,29 +70,35 @@ class Control:
 
 
 def run_control(report: Report, install: VllmInstall) -> Control:
-    """Run it: one engine, one prompt, three times."""
-    # Ends within a block that the answer does not fill: only blocks of the prompt are cached.
-    prompt = random_prompt(_PROMPT_BLOCKS * BLOCK_TOKENS + 1)
+    """Run it: one engine that is asked one prompt three times, and another in between.
+
+    The bytes are swapped with those of the other prompt: two blocks of one prompt could change places
+    unseen, since a key has its token's position in it and attention does not ask for an order.
+    """
+    prompt, other = (random_prompt(_PROMPT_TOKENS) for _ in range(2))
     with tempfile.TemporaryDirectory(prefix="pegaflow-control-") as name, DaemonProcess() as daemon:
         directory = Path(name)
         model = write_tiny_model(directory / "model")
         report.step("starting daemon and engine")
         with SteppedEngine(install, model, daemon.socket, directory / "engine.log") as engine:
+            wait_attached(engine, daemon, _ATTACH_S)
             cold = engine.generate(prompt, _GENERATE)
+            pool = Path(daemon.status()["pool"]["path"])
+            own = set(sealed_pages(pool))
+            assert len(own) == _PROMPT_BLOCKS, f"{len(own)} pages instead of {_PROMPT_BLOCKS}"
             untouched = _load(engine, prompt)
             report.step("the prompt was computed once and loaded once, with the right bytes")
-            pool = Path(daemon.status()["pool"]["path"])
-            pages = list(sealed_pages(pool))
-            assert len(pages) == _PROMPT_BLOCKS, f"{len(pages)} pages instead of {_PROMPT_BLOCKS}"
-            swap_bytes(pool, pages[0], pages[-1])
-            report.step("the bytes of two cached blocks are swapped")
+            engine.generate(other, _GENERATE)
+            strange = set(sealed_pages(pool)) - own
+            swap_bytes(pool, own.pop(), strange.pop())
+            report.step("the bytes of a cached block are swapped with those of another prompt's")
             return Control(cold, untouched, swapped=_load(engine, prompt))
 
 
-def _load(engine: SteppedEngine, prompt: tuple[int, ...]) -> Answer:
+def _load(engine: SteppedEngine, prompt: Prompt) -> Answer:
     engine.reset()
     before = engine.hits()
     answer = engine.generate(prompt, _GENERATE)
     loaded = engine.hits().since(before).external
-    assert loaded == _PROMPT_BLOCKS * BLOCK_TOKENS, f"{loaded} tokens were loaded"
+    assert loaded == full_block_tokens(prompt), f"{loaded} tokens were loaded"
     return answer

@@ -27,6 +27,7 @@ _WARM_UP_TOKENS: Final = BLOCK_TOKENS // 2
 """Too short for a block, so that it leaves nothing in a cache."""
 
 _SEALED_S: Final = 10.0
+_ATTACH_S: Final = 10.0
 
 
 def shared_prefix_prompts(seed: int) -> list[Prompt]:
@@ -64,7 +65,7 @@ class Story:
             return EngineProcess(self._install, model, daemon.socket, directory / f"{name}.log")
 
         with engine("engine-1") as first:
-            self._warm_up(first)
+            self._warm_up(first, daemon)
             cold = [self._ask(first, prompt) for prompt in prompts]
             self._report.step(f"engine-1 computed {len(prompts)} prompts")
             blocks = distinct_blocks(prompts)
@@ -73,12 +74,12 @@ class Story:
             self._report.step(f"kill -9: all {killed} processes of engine-1 have ended")
 
         with engine("engine-2") as new:
-            self._warm_up(new)
+            self._warm_up(new, daemon)
             after_kill = [self._ask(new, prompt) for prompt in prompts]
             self._report.step("engine-2 answered the same prompts")
 
             with engine("engine-3") as other, ThreadPoolExecutor() as pool:
-                self._warm_up(other)
+                self._warm_up(other, daemon, engines=2)
                 second = []
                 for prompt in prompts:
                     beside = pool.submit(self._ask, new, prompt)
@@ -87,9 +88,11 @@ class Story:
                 self._report.step("engine-3 answered them too, with engine-2 at the same time")
         return [Row(*row) for row in zip(prompts, cold, after_kill, second, strict=True)]
 
-    def _warm_up(self, engine: EngineProcess) -> None:
+    def _warm_up(self, engine: EngineProcess, daemon: DaemonProcess, engines: int = 1) -> None:
         engine.wait_ready()
         self._ask(engine, random_prompt(_WARM_UP_TOKENS))
+        # A worker learns in its first step which engine it belongs to.
+        wait_until(lambda: daemon.complete_engines() == engines, "the engine attaches", _ATTACH_S)
 
     def _ask(self, engine: EngineProcess, prompt: Prompt) -> Completion | None:
         try:

@@ -57,9 +57,9 @@ class DaemonProcess:
         return self._running().pid
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it and wait until it answers and its pool is whole."""
         self._tree = ProcessTree(self._command, self._environment, self.log)
-        wait_until(self._answers, "the daemon answers", _START_S)
+        wait_until(self._is_ready, "the daemon is ready", _START_S)
 
     def status(self) -> dict[str, Any]:
         """The status document of ``pegaflow status --json``."""
@@ -69,6 +69,10 @@ class DaemonProcess:
     def blocks(self) -> int:
         """Blocks that it has cached."""
         return sum(space["blocks"] for space in self.status()["namespaces"])
+
+    def complete_engines(self) -> int:
+        """Engines of which the scheduler side and all workers are attached."""
+        return sum(engine["complete"] for engine in self.status()["engines"])
 
     def pause(self) -> None:
         """SIGSTOP, and wait until the process has stopped."""
@@ -125,14 +129,13 @@ class DaemonProcess:
         assert self._tree is not None, "the daemon does not run"
         return self._tree
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         tree = self._running()
         assert not tree.has_ended(), f"the daemon has ended at its start\n{tree.log_tail()}"
         try:
-            self.status()
+            return bool(self.status()["state"] != "starting")
         except _native.NativeError:
             return False
-        return True
 
 
 def _state(pid: int) -> str:

@@ -15,6 +15,7 @@ from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
 
 _DRIVER: Final = Path(__file__).with_name("driver.py")
 _DRAIN_S: Final = 60.0
+_END_S: Final = 30.0
 
 MISSION_CONNECTOR: Final[Mapping[str, object]] = {
     "kv_connector": "PegaKVConnector",
@@ -158,7 +159,7 @@ class SteppedEngine:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            self._process.wait(30)
+            self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
             self.kill()
         self._answers.close()
@@ -191,6 +192,7 @@ class SteppedEngine:
     def _read(self) -> dict[str, Any]:
         line = self._answers.readline()
         if not line:
+            self._process.wait(_END_S)
             tail = self._log.read_bytes()[-6000:].decode(errors="replace")
             raise AssertionError(f"the engine has ended; its log ends with\n{tail}")
         message: dict[str, Any] = json.loads(line)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.attaching import wait_attached
 from tests.engine.conftest import STEP_TOKENS
 from tests.engine.daemon import DaemonProcess
 from tests.engine.hits import Hits
@@ -43,16 +44,6 @@ def own_engine(
         yield engine
 
 
-def wait_reattached(engine: SteppedEngine, daemon: DaemonProcess) -> None:
-    """Wait as a busy engine does: it goes on stepping, with prompts too short to be cached."""
-
-    def is_attached() -> bool:
-        engine.generate(random_prompt(4), generate=1)
-        return any(attached["complete"] for attached in daemon.status()["engines"])
-
-    wait_until(is_attached, "the engine attaches to the new daemon", REATTACH_S)
-
-
 def test_an_engine_started_with_no_daemon_serves_and_attaches_when_one_comes(
     own_engine: SteppedEngine, own_daemon: DaemonProcess
 ) -> None:
@@ -63,7 +54,7 @@ def test_an_engine_started_with_no_daemon_serves_and_attaches_when_one_comes(
     own_engine.reset()
 
     own_daemon.start()
-    wait_reattached(own_engine, own_daemon)
+    wait_attached(own_engine, own_daemon, REATTACH_S)
 
     cold.assert_same(own_engine.generate(prompt))
     own_engine.reset()
@@ -103,7 +94,7 @@ def test_a_killed_daemon_is_missed_by_nobody_and_the_next_one_is_used(
     own_engine.reset()
 
     own_daemon.start()
-    wait_reattached(own_engine, own_daemon)
+    wait_attached(own_engine, own_daemon, REATTACH_S)
 
     without.assert_same(own_engine.generate(prompt))
     own_engine.reset()
@@ -127,7 +118,7 @@ def test_a_daemon_killed_at_any_step_of_a_request_costs_no_token(
         (answer,) = (answer for answer in answers if answer.request == request)
         cold.assert_same(answer)
         own_daemon.start()
-        wait_reattached(own_engine, own_daemon)
+        wait_attached(own_engine, own_daemon, REATTACH_S)
         own_engine.reset()
         own_engine.generate(prompt)
 
@@ -147,7 +138,7 @@ def test_a_daemon_that_hangs_is_not_waited_for(
     cold.assert_same(hanging)
     assert more.reason == "length"
     own_engine.reset()
-    wait_reattached(own_engine, own_daemon)
+    wait_attached(own_engine, own_daemon, REATTACH_S)
 
     def is_used_again() -> bool:
         own_engine.reset()

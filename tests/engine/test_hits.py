@@ -96,7 +96,7 @@ def test_a_prompt_shorter_than_a_block_leaves_nothing(
 def test_a_prefill_in_chunks_saves_and_loads_every_block(
     engine: SteppedEngine, daemon: DaemonProcess
 ) -> None:
-    prompt = random_prompt(3 * STEP_TOKENS - 100)
+    prompt = random_prompt(2 * STEP_TOKENS + 4 * BLOCK_TOKENS + 1)
     blocks = daemon.blocks()
     cold = engine.generate(prompt)
     assert daemon.blocks() == blocks + len(prompt) // BLOCK_TOKENS
