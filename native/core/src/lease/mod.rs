@@ -19,7 +19,7 @@ use crate::store::Hits;
 use crate::sync::{Arc, Mutex};
 use entry::Lease;
 
-/// How long a lease lasts unless it is renewed.
+/// How long a lease lasts unless it is renewed, where nothing else is said.
 pub const LEASE_TTL: Duration = Duration::from_secs(600);
 /// Most leases of one owner.
 pub const LEASES_PER_OWNER: usize = 65_536;
@@ -48,8 +48,9 @@ enum End {
 }
 
 /// All leases of a daemon.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LeaseTable {
+    ttl: Duration,
     /// Never held while a lease's pins are taken back.
     leases: Mutex<Leases>,
 }
@@ -92,9 +93,17 @@ impl Leases {
 }
 
 impl LeaseTable {
-    /// An empty table.
+    /// An empty table whose leases last [`LEASE_TTL`].
     pub fn new() -> Arc<Self> {
-        Arc::new(Self::default())
+        Self::with_ttl(LEASE_TTL)
+    }
+
+    /// An empty table whose leases last this long unless they are renewed.
+    pub fn with_ttl(ttl: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            ttl,
+            leases: Mutex::default(),
+        })
     }
 
     /// Leases these blocks to `owner` until each of `loaders` ranks has loaded.
@@ -133,7 +142,7 @@ impl LeaseTable {
             begun: HashSet::new(),
             done: 0,
             granted: now,
-            expires: now + LEASE_TTL,
+            expires: now + self.ttl,
         };
         leases.by_id.insert(id, lease);
         leases.by_owner.entry(owner).or_default().insert(id);
@@ -226,7 +235,7 @@ impl LeaseTable {
         let mut leases = self.leases.lock();
         let renewed = leases
             .owned(owner, lease)
-            .map(|lease| lease.expires = now + LEASE_TTL);
+            .map(|lease| lease.expires = now + self.ttl);
         renewed.is_some()
     }
 
