@@ -1,1 +1,5 @@
-
+mod conformance;
+mod host;
+mod shapes;
+mod stage;
+mod threads;

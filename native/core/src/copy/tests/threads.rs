@@ -1,0 +1,128 @@
+//! Copy threads do every part once, and leave nothing running.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::super::threads::Parts;
+use crate::copy::CopyThreads;
+use crate::error::{Error, ErrorKind, Result};
+
+struct Counted {
+    runs: Vec<AtomicU32>,
+    running: AtomicUsize,
+    fails_at: Option<usize>,
+}
+
+struct Shared(Arc<Counted>);
+
+impl Parts for Shared {
+    fn count(&self) -> usize {
+        self.0.runs.len()
+    }
+
+    fn run(&self, part: usize) -> Result<()> {
+        self.0.running.fetch_add(1, Ordering::SeqCst);
+        self.0.runs[part].fetch_add(1, Ordering::SeqCst);
+        thread::yield_now();
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        if self.0.fails_at == Some(part) {
+            Err(Error::new(ErrorKind::Io, part.to_string()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn counted(parts: usize, fails_at: Option<usize>) -> Arc<Counted> {
+    let runs = (0..parts).map(|_| AtomicU32::new(0)).collect();
+    Arc::new(Counted {
+        runs,
+        running: AtomicUsize::new(0),
+        fails_at,
+    })
+}
+
+fn runs(counted: &Counted) -> Vec<u32> {
+    counted
+        .runs
+        .iter()
+        .map(|runs| runs.load(Ordering::SeqCst))
+        .collect()
+}
+
+#[test]
+fn every_part_is_done_once_whoever_calls_at_the_same_time() {
+    for threads in 1..=4 {
+        let pool = CopyThreads::start(threads).unwrap();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for parts in [0, 1, 2, 3, 17, 100] {
+                        let counted = counted(parts, None);
+                        pool.run(Box::new(Shared(Arc::clone(&counted)))).unwrap();
+                        assert_eq!(
+                            counted.running.load(Ordering::SeqCst),
+                            0,
+                            "a part still ran after the return"
+                        );
+                        assert_eq!(runs(&counted), vec![1; parts]);
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn an_error_ends_the_work_and_is_the_result() {
+    let pool = CopyThreads::start(2).unwrap();
+    let counted = counted(1_000, Some(3));
+    let error = pool.run(Box::new(Shared(Arc::clone(&counted)))).unwrap_err();
+    assert_eq!(error.message(), "3");
+    assert_eq!(counted.running.load(Ordering::SeqCst), 0);
+    assert!(
+        runs(&counted).iter().sum::<u32>() < 1_000,
+        "parts were done in vain"
+    );
+    let next = self::counted(10, None);
+    pool.run(Box::new(Shared(Arc::clone(&next)))).unwrap();
+    assert_eq!(runs(&next), [1; 10]);
+}
+
+/// Two parts, of which each ends only once both have begun.
+struct Meeting {
+    begun: Mutex<Vec<ThreadId>>,
+    both: Condvar,
+}
+
+impl Parts for Arc<Meeting> {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn run(&self, _part: usize) -> Result<()> {
+        let mut begun = self.begun.lock();
+        begun.push(thread::current().id());
+        self.both.notify_all();
+        while begun.len() < 2 {
+            self.both.wait(&mut begun);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn caller_and_helper_work_at_the_same_time() {
+    let pool = CopyThreads::start(2).unwrap();
+    let meeting = Arc::new(Meeting {
+        begun: Mutex::default(),
+        both: Condvar::new(),
+    });
+    pool.run(Box::new(Arc::clone(&meeting))).unwrap();
+    let begun = meeting.begun.lock();
+    assert_ne!(begun[0], begun[1]);
+    assert!(begun.contains(&thread::current().id()));
+}
