@@ -72,8 +72,8 @@ class Control:
 def run_control(report: Report, install: VllmInstall) -> Control:
     """Run it: one engine that is asked one prompt three times, and another in between.
 
-    The bytes are swapped with those of the other prompt: two blocks of one prompt could change places
-    unseen, since a key has its token's position in it and attention does not ask for an order.
+    The bytes are swapped with those of the other prompt: two blocks of one prompt could change
+    places unseen, since a key has its token's position in it and attention asks for no order.
     """
     prompt, other = (random_prompt(_PROMPT_TOKENS) for _ in range(2))
     with tempfile.TemporaryDirectory(prefix="pegaflow-control-") as name, DaemonProcess() as daemon:
