@@ -8,6 +8,7 @@ from pegaflow.connector.identity import PROBE_TOKENS, namespace
 from pegaflow.connector.interface import Tensor
 from pegaflow.connector.metadata import EngineIdentity, WorkerLayout
 from pegaflow.connector.options import Options
+from pegaflow.connector.scheduler.adapters import Adapters
 from pegaflow.connector.scheduler.half import SchedulerSide
 from pegaflow.connector.shield import log
 from pegaflow.connector.weights import name_weights
@@ -61,6 +62,7 @@ class Assembly:
             loads=self._options.loads,
             namespace_of=lambda layouts: self._namespace(weights, layouts),
             open_client=self._open_scheduler_client,
+            adapter_of=Adapters().weights_of,
         )
 
     def worker_side(self) -> WorkerSide:

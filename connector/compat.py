@@ -60,6 +60,14 @@ __all__ = [
     "worker_rank",
 ]
 
+_MODEL_VARIANTS: Final = (
+    "code_revision",
+    "disable_sliding_window",
+    "model_class_overrides",
+    "model_impl",
+    "quantization_config",
+)
+_MULTIMODAL_VARIANTS: Final = ("mm_processor_kwargs", "video_pruning_rate")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SNAPSHOT: Final = re.compile(r"/models--(?P<name>[^/]+)/snapshots/(?P<commit>[0-9a-f]{40})/?$")
 """A Hub model in its local cache: what vLLM names instead of the id when it is offline."""
@@ -82,10 +90,12 @@ def read_engine(vllm_config: Any, kv_cache_config: Any) -> EngineFacts:
         model=_source(model, vllm_config.load_config),
         draft=_draft(vllm_config),
         config=model.hf_config.to_dict(),
+        variants=_variants(model),
         max_model_len=model.max_model_len,
         dtype=str(model.dtype),
         cache_dtype=str(cache.cache_dtype),
         quantization=None if model.quantization is None else str(model.quantization),
+        own_scales=bool(getattr(cache, "calculate_kv_scales", False)),
         kv_layout=_kv_layout(kv_cache_config),
         block_tokens=block_tokens,
         hash_tokens=hash_tokens,
@@ -192,6 +202,14 @@ def _layers(names: Sequence[str], spec: Any) -> list[LayerFacts]:
         )
         for name, one in by_name.items()
     ]
+
+
+def _variants(model: Any) -> dict[str, Any]:
+    multimodal = getattr(model, "multimodal_config", None)
+    return {
+        **{name: getattr(model, name, None) for name in _MODEL_VARIANTS},
+        **{name: getattr(multimodal, name, None) for name in _MULTIMODAL_VARIANTS},
+    }
 
 
 def _source(model: Any, load: Any) -> ModelSource:

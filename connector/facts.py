@@ -67,10 +67,14 @@ class EngineFacts:
     """The model that proposes tokens: its layers are cached too."""
     config: Mapping[str, Any]
     """The model's effective configuration, with the user's overrides in it."""
+    variants: Mapping[str, Any]
+    """Options of vLLM that change what the model computes."""
     max_model_len: int
     dtype: str
     cache_dtype: str
     quantization: str | None
+    own_scales: bool
+    """Each process quantizes the cache with scales that it computes for itself."""
     kv_layout: str | None
     """The physical order that vLLM says it uses."""
     block_tokens: int
@@ -105,6 +109,11 @@ class EngineFacts:
                 )
             if layer.non_causal:
                 return f"layer {layer.name} attends to later tokens, so no block can be used again"
+        if self.own_scales:
+            return (
+                "each process computes its own scales for the KV cache; turn calculate_kv_scales "
+                "off"
+            )
         if self.hash_tokens != self.block_tokens:
             return (
                 f"blocks are hashed every {self.hash_tokens} tokens but have {self.block_tokens}; "

@@ -43,6 +43,7 @@ def namespace(
             "vllm": facts.vllm,
             "weights": dict(weights),
             "config": _effective(facts.config),
+            "variants": dict(facts.variants),
             "long_context": _long_context(facts),
             "dtype": facts.dtype,
             "cache_dtype": facts.cache_dtype,

@@ -68,6 +68,10 @@ class Request(Protocol):
     request_id: str
     num_preemptions: int
     """How often it has lost its blocks."""
+    skip_reading_prefix_cache: bool
+    """All of its prompt must be computed."""
+    lora_request: Any
+    """The adapter that it uses, or None."""
 
     @property
     def block_hashes(self) -> Sequence[bytes]:
@@ -84,35 +88,73 @@ class AllocatedBlocks(Protocol):
 class NewRequest(Protocol):
     """A request that is scheduled for the first time, or again after it was preempted."""
 
-    req_id: str
-    block_ids: Sequence[Sequence[int]]
-    num_computed_tokens: int
+    @property
+    def req_id(self) -> str:
+        """The request."""
+
+    @property
+    def block_ids(self) -> Sequence[Sequence[int]]:
+        """All its blocks, one list for each cache group."""
+
+    @property
+    def num_computed_tokens(self) -> int:
+        """Tokens that have their KV when the step begins."""
 
 
 class CachedRequests(Protocol):
     """Requests that the workers know already; the sequences run in parallel."""
 
-    req_ids: Sequence[str]
-    resumed_req_ids: set[str]
-    new_block_ids: Sequence[Sequence[Sequence[int]] | None]
-    num_computed_tokens: Sequence[int]
+    @property
+    def req_ids(self) -> Sequence[str]:
+        """The requests."""
+
+    @property
+    def resumed_req_ids(self) -> set[str]:
+        """Those of them that were preempted: their new blocks are all that they have."""
+
+    @property
+    def new_block_ids(self) -> Sequence[Sequence[Sequence[int]] | None]:
+        """Blocks that each has in addition."""
+
+    @property
+    def num_computed_tokens(self) -> Sequence[int]:
+        """Tokens of each that have their KV when the step begins."""
 
 
 class SchedulerOutput(Protocol):
     """What the scheduler decided for a step."""
 
-    scheduled_new_reqs: Sequence[NewRequest]
-    scheduled_cached_reqs: CachedRequests
-    num_scheduled_tokens: Mapping[str, int]
+    @property
+    def scheduled_new_reqs(self) -> Sequence[NewRequest]:
+        """Requests that the workers do not know yet."""
+
+    @property
+    def scheduled_cached_reqs(self) -> CachedRequests:
+        """Requests that they know."""
+
+    @property
+    def num_scheduled_tokens(self) -> Mapping[str, int]:
+        """Tokens that are computed, by request."""
 
 
 class ConnectorOutput(Protocol):
     """What the workers' connectors reported of a step, over all workers."""
 
-    finished_sending: set[str] | None
-    finished_recving: set[str] | None
-    invalid_block_ids: set[int]
-    kv_connector_worker_meta: object
+    @property
+    def finished_sending(self) -> set[str] | None:
+        """Requests whose blocks every worker let go of."""
+
+    @property
+    def finished_recving(self) -> set[str] | None:
+        """Requests whose load has ended on every worker."""
+
+    @property
+    def invalid_block_ids(self) -> set[int]:
+        """Blocks that some worker could not load."""
+
+    @property
+    def kv_connector_worker_meta(self) -> object:
+        """The workers' reports in one."""
 
 
 class Tensor(Protocol):

@@ -17,7 +17,12 @@ from pegaflow.errors import ConfigError
 _SAMPLE_BYTES: Final = 4096
 _HEADER_LIMIT: Final = 256 << 20
 _WEIGHTS: Final = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
-_CONFIGS: Final = ("config.json", "hf_quant_config.json", "quantize_config.json")
+_CONFIGS: Final = (
+    "config.json",
+    "adapter_config.json",
+    "hf_quant_config.json",
+    "quantize_config.json",
+)
 
 
 def name_weights(source: ModelSource, salt: str) -> str:

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pegaflow.connector.facts import EngineFacts
 from pegaflow.connector.identity import next_epoch
@@ -39,7 +39,8 @@ class SchedulerSide:
 
     ``namespace_of`` computes the namespace from the layout digests of the workers, by rank;
     ``open_client`` opens a session. Both are called once all workers have reported. With a
-    ``refusal`` the engine serves without the cache.
+    ``refusal`` the engine serves without the cache. ``adapter_of`` says what the weights of a
+    request's adapter are; None: they are not known and the request is not cached.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class SchedulerSide:
         loads: bool,
         namespace_of: Callable[[Mapping[int, str]], bytes],
         open_client: Callable[[EngineIdentity], "SchedulerClient"],
+        adapter_of: Callable[[Any], bytes | None],
         patience: Patience | None = None,
     ) -> None:
         self._facts = facts
@@ -59,7 +61,7 @@ class SchedulerSide:
         self._namespace_of = namespace_of
         self._open_client = open_client
         self._patience = patience or Patience()
-        self._tracker = Tracker()
+        self._tracker = Tracker(adapter_of)
         self._layouts: dict[int, WorkerLayout] = {}
         self._identity: EngineIdentity | None = None
         self._lookups: Lookups | None = None
@@ -82,13 +84,16 @@ class SchedulerSide:
         record.see_preemption()
         record.local_blocks = local
         record.hits = Hits()
-        hashes = request.block_hashes[local : local + MAX_BLOCKS]
-        if record.load_failed or not hashes or getattr(request, "skip_reading_prefix_cache", False):
+        if record.load_failed or request.skip_reading_prefix_cache:
+            self._forget_lookup(record)
+            return _NO_HITS
+        keys = record.keys(local, local + MAX_BLOCKS)
+        if not keys:
             self._forget_lookup(record)
             return _NO_HITS
         if self._lookups is None:
             return (None, False) if self._patience.defers(record) else _NO_HITS
-        hits = self._lookups.ask(record, b"".join(hashes))
+        hits = self._lookups.ask(record, b"".join(keys))
         if hits is None:
             return None, False
         record.hits = hits
@@ -249,14 +254,15 @@ class SchedulerSide:
             record.next_save = 0
         if block_ids:
             record.block_ids.extend(block_ids[0])
-        hashes = record.request.block_hashes
+        if self._identity is None or record.adapter is None:
+            return
         blocks = blocks_to_save(
             next_save=record.next_save,
             loaded=record.loaded,
             computed=computed,
             scheduled=output.num_scheduled_tokens.get(request_id, 0),
             block_tokens=self._facts.block_tokens,
-            limit=min(len(hashes), len(record.block_ids)),
+            limit=min(len(record.request.block_hashes), len(record.block_ids)),
         )
         for chunk in chunks(blocks):
             serial = self._next_serial
@@ -265,7 +271,7 @@ class SchedulerSide:
                 SaveOrder(
                     serial,
                     request_id,
-                    b"".join(hashes[block] for block in chunk),
+                    b"".join(key for block in chunk for key in record.keys(block, block + 1)),
                     tuple(record.block_ids[block] for block in chunk),
                 )
             )

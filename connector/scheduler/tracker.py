@@ -1,7 +1,9 @@
 """What the scheduler side remembers of each request, from its first lookup to its last transfer."""
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pegaflow.connector.interface import Request
 
@@ -35,6 +37,8 @@ class Record:
     """One request. Blocks are counted from the request's first token on."""
 
     request: Request
+    adapter: bytes | None = b""
+    """What the weights of its adapter are; empty without one, None when that is not known."""
     local_blocks: int = 0
     """vLLM's own prefix hit at the last lookup."""
     hits: Hits = Hits()
@@ -59,6 +63,18 @@ class Record:
     """By serial: workers that may still read the request's blocks."""
     finished: bool = False
 
+    def keys(self, first: int, last: int) -> list[bytes]:
+        """The block hashes from ``first`` to before ``last``, as far as they are known.
+
+        vLLM's hash names an adapter by its name (and path, 0.31 on); what it contains is added.
+        """
+        hashes = self.request.block_hashes[first:last]
+        if self.adapter is None:
+            return []
+        if not self.adapter:
+            return list(hashes)
+        return [hashlib.sha256(self.adapter + hash).digest()[: len(hash)] for hash in hashes]
+
     def see_preemption(self) -> bool:
         """Whether the request has lost its blocks since the last call; forgets them then."""
         if self.request.num_preemptions == self.preemptions:
@@ -74,7 +90,8 @@ class Record:
 class Tracker:
     """The records of all requests that are known to vLLM or still have a transfer."""
 
-    def __init__(self) -> None:
+    def __init__(self, adapter_of: Callable[[Any], bytes | None]) -> None:
+        self._adapter_of = adapter_of
         self._records: dict[str, Record] = {}
         self._saving: dict[int, Record] = {}
 
@@ -85,7 +102,11 @@ class Tracker:
         """The record of ``request``, new at the first call."""
         record = self._records.get(request.request_id)
         if record is None:
-            record = Record(request, preemptions=request.num_preemptions)
+            record = Record(
+                request,
+                adapter=self._adapter_of(request.lora_request) if request.lora_request else b"",
+                preemptions=request.num_preemptions,
+            )
             self._records[request.request_id] = record
         return record
 

@@ -56,8 +56,13 @@ class WorkerSide:
             del self._completion.saves[transfer_id]
 
     def begin(self, plan: StepPlan) -> None:
-        """A step begins: take its orders, and join the engine if that is new."""
+        """A step begins: take its orders, and join the engine if that is new.
+
+        Saves of the last step that vLLM did not let start are given up.
+        """
         self.release(plan)
+        for order in self._saves:
+            self._completion.save_ended(order)
         self._completion.held |= plan.held
         self._loads, self._saves = plan.loads, plan.saves
         self._identity = plan.identity
