@@ -44,8 +44,8 @@ pub(crate) struct Room {
     pub(crate) free_pages: u64,
     /// Pages of slabs that have no memory yet.
     pub(crate) pages_to_come: u64,
-    /// All pages of the class's slabs.
-    pub(crate) owned_pages: u64,
+    /// All pages that the class has or could have: of its own slabs, of free ones, and of those to come.
+    pub(crate) total_pages: u64,
 }
 
 /// All slabs of a pool.
@@ -123,11 +123,13 @@ impl Slabs {
         let Some(class) = self.classes.get(class.0 as usize) else {
             return Room::default();
         };
-        let pages_per_slab = self.geometry.slab_bytes / class.stride;
+        let pages_of = |slabs: u64| slabs * (self.geometry.slab_bytes / class.stride);
+        let pages_to_come = pages_of(self.to_come.into());
+        let pages_of_free_slabs = pages_of(self.free.len() as u64);
         Room {
-            free_pages: class.free_pages + self.free.len() as u64 * pages_per_slab,
-            pages_to_come: u64::from(self.to_come) * pages_per_slab,
-            owned_pages: u64::from(class.slabs) * pages_per_slab,
+            free_pages: class.free_pages + pages_of_free_slabs,
+            pages_to_come,
+            total_pages: pages_of(class.slabs.into()) + pages_of_free_slabs + pages_to_come,
         }
     }
 

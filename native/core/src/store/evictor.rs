@@ -11,9 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::pool::{ClassId, Room};
 use crate::sync::{Arc, Condvar, Mutex, Weak};
 
-/// Eviction begins when less than this share of a class is free,
+/// Eviction begins when less than this share of the pages that a class could have is free,
 const LOW_PERCENT: u64 = 5;
-/// and goes on until this share is.
+/// and goes on until this share is. Both round down: what has few pages is evicted on demand only.
 const HIGH_PERCENT: u64 = 8;
 /// Victims in one turn: saves that need room at once come in between.
 const VICTIMS_PER_TURN: usize = 256;
@@ -26,7 +26,7 @@ pub(super) fn is_low(room: Room) -> bool {
 }
 
 fn is_below(room: Room, percent: u64) -> bool {
-    (room.free_pages + room.pages_to_come) * 100 < room.owned_pages * percent
+    room.free_pages + room.pages_to_come < room.total_pages * percent / 100
 }
 
 /// What the thread is asked to do.

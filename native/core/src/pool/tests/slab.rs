@@ -93,7 +93,8 @@ proptest! {
         }
         for (class, stride) in classes.iter().zip(STRIDES) {
             let room = slabs.room(*class);
-            prop_assert_eq!((room.free_pages, room.owned_pages), (SLABS * (SLAB_BYTES / stride), 0));
+            let pages = SLABS * (SLAB_BYTES / stride);
+            prop_assert_eq!((room.free_pages, room.total_pages), (pages, pages));
         }
     }
 }
