@@ -6,6 +6,8 @@
 mod entry;
 mod pass;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use pass::LoadPass;
 pub use snapshot::LeaseSnapshot;

@@ -70,6 +70,11 @@ impl Fixture {
         self.store.space(key, geometry(page_bytes)).unwrap()
     }
 
+    /// The space that was made first.
+    pub(crate) fn first_space(&self) -> SpaceId {
+        SpaceId(0)
+    }
+
     pub(crate) fn reserve(&self, space: SpaceId, shard: u32, hash: &Hash) -> Reserved {
         self.store.reserve(space, shard, hash).unwrap()
     }

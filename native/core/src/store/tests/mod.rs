@@ -11,4 +11,4 @@ mod slab_moves;
 mod spaces;
 mod stress;
 
-pub(crate) use fixture::{Fixture, MIB};
+pub(crate) use fixture::{Fixture, Hash, MIB};
