@@ -41,7 +41,7 @@ impl Daemon {
             boot_id: boot.id,
             policy: config.eviction_policy.into(),
         })?;
-        let leases = LeaseTable::new();
+        let leases = LeaseTable::with_ttl(config.lease_ttl()?);
         let metrics = Metrics::default();
         Ok(Arc::new(Self {
             sessions: Sessions::new(Arc::clone(&store), Arc::clone(&leases), metrics.clone()),

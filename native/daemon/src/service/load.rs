@@ -51,16 +51,20 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         }
     };
     metrics.count_blocks(outcome_name(outcome), blocks);
-    if outcome == Outcome::Loaded {
-        let took = in_flight.succeed(blocks, bytes);
-        tracing::debug!(request = request.request_id, blocks, ?took, "load");
-    } else {
-        in_flight.fail();
-        tracing::warn!(
-            request = request.request_id,
-            outcome = outcome_name(outcome),
-            "a load failed: {message}"
-        );
+    let request_id = request.request_id;
+    match outcome {
+        Outcome::Loaded => {
+            let took = in_flight.succeed(blocks, bytes);
+            tracing::debug!(request = request_id, blocks, ?took, "load");
+        }
+        Outcome::Revoked => {
+            in_flight.fail();
+            tracing::debug!(request = request_id, blocks, "a load was revoked");
+        }
+        Outcome::LeaseEnded | Outcome::Failed | Outcome::Unspecified => {
+            in_flight.fail();
+            tracing::warn!(request = request_id, blocks, "a load failed: {message}");
+        }
     }
     Ok(LoadResponse {
         boot_id: daemon.boot.id,

@@ -111,14 +111,13 @@ impl Engine {
         let state = match self.joined(store) {
             Ok(Some(joined)) => EngineState::Complete(joined),
             Ok(None) => EngineState::Incomplete,
-            Err(error) => {
-                tracing::warn!(
-                    engine = self.name(),
-                    "the engine serves without the cache: {error}"
-                );
-                EngineState::Refused(error.message().into())
-            }
+            Err(error) => EngineState::Refused(error.message().into()),
         };
+        if let EngineState::Refused(why) = &state
+            && !matches!(&*self.state.borrow(), EngineState::Refused(before) if before == why)
+        {
+            tracing::warn!(engine = self.name(), "the engine serves without the cache: {why}");
+        }
         self.state.send_replace(state);
     }
 

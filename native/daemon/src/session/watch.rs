@@ -14,7 +14,6 @@ use tonic::Status;
 
 use super::{EndReason, Session};
 use crate::daemon::Daemon;
-use crate::lifecycle::Phase;
 
 /// What a peer receives while its session lasts.
 pub(crate) type EventStream = ReceiverStream<Result<SessionEvent, Status>>;
@@ -37,11 +36,12 @@ pub(crate) fn watch(
     let (daemon, session) = (Arc::clone(daemon), Arc::clone(session));
     tokio::spawn(async move {
         let reason = tokio::select! {
+            // The announcement is first: a drain with nothing under way ends the session right after it.
             biased;
+            () = announce_draining(&daemon, &events) => EndReason::DaemonEnded,
             () = session.wait_ended() => return,
             _ = end_of_process.readable() => EndReason::ProcessEnded,
             () = events.closed() => EndReason::StreamClosed,
-            () = announce_draining(&daemon, &events) => EndReason::DaemonEnded,
         };
         daemon.sessions.end(session.id, reason);
     });
@@ -51,11 +51,9 @@ pub(crate) fn watch(
 /// Sends the event when the daemon drains; returns when it has ended.
 async fn announce_draining(daemon: &Daemon, events: &mpsc::Sender<Result<SessionEvent, Status>>) {
     daemon.lifecycle.draining().await;
-    if daemon.lifecycle.phase() == Phase::Draining {
-        drop(events.try_send(Ok(SessionEvent {
-            event: Some(Event::Draining(Draining {})),
-        })));
-    }
+    drop(events.try_send(Ok(SessionEvent {
+        event: Some(Event::Draining(Draining {})),
+    })));
     daemon.lifecycle.wait_ended().await;
 }
 

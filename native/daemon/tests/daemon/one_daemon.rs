@@ -1,0 +1,129 @@
+//! A socket has one daemon, and a new one takes the place of one that has ended.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process;
+
+use pegaflow_core::error::{Error, ErrorKind};
+use pegaflow_daemon::{DaemonConfig, run};
+
+use crate::support::engine::{Engine, Shape};
+use crate::support::{Child, Daemon, config};
+
+fn refused(config: DaemonConfig) -> Error {
+    let error = run(config, |_| panic!("it must not start")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    error
+}
+
+#[tokio::test]
+async fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
+    let daemon = Daemon::start();
+    let error = refused(config(daemon.directory()));
+    assert!(
+        error
+            .message()
+            .contains(&format!("daemon {} serves", process::id())),
+        "{error}"
+    );
+    assert!(error.message().contains("pegaflow stop"), "{error}");
+    daemon.status().await;
+}
+
+#[tokio::test]
+async fn a_killed_daemon_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = serde_json::to_string(&config(directory.path())).unwrap();
+    let mut first = Child::start("daemon", &settings);
+    let socket = config(directory.path()).socket;
+    let engine = Engine::start(&socket, &Shape::new()).await;
+    let left_over = engine.workers[0].registered.grant_file.clone();
+    first.kill();
+    assert!(
+        socket.exists() && Path::new(&left_over).exists(),
+        "a killed daemon leaves its files"
+    );
+
+    let second = Child::start("daemon", &settings);
+    assert_ne!(first.said["boot_id"], second.said["boot_id"]);
+    assert!(
+        !Path::new(&left_over).exists(),
+        "grants of an earlier daemon are void"
+    );
+    Engine::start(&socket, &Shape::new()).await;
+}
+
+#[tokio::test]
+async fn the_files_are_the_users_own_and_go_with_the_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let daemon =
+        Daemon::start_with(|settings| settings.socket = directory.path().join("pegaflow/daemon.sock"));
+    let engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(daemon.socket()), 0o600);
+    assert_eq!(mode(daemon.socket().parent().unwrap()), 0o700);
+    let grant_file = Path::new(&engine.workers[0].registered.grant_file);
+    assert_eq!(mode(grant_file), 0o600);
+    assert_eq!(mode(grant_file.parent().unwrap()), 0o700);
+
+    daemon.stop().await;
+    let left: Vec<_> = fs::read_dir(directory.path().join("pegaflow"))
+        .unwrap()
+        .flatten()
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn places_that_cannot_be_used_are_refused_with_the_remedy() {
+    let directory = tempfile::tempdir().unwrap();
+    let with = |socket: &Path| DaemonConfig {
+        socket: socket.to_owned(),
+        ..config(directory.path())
+    };
+
+    let missing = refused(with(&directory.path().join("missing/daemon.sock")));
+    assert!(missing.message().contains("create that directory"), "{missing}");
+
+    let long = refused(with(&directory.path().join("x".repeat(110))));
+    assert!(
+        long.message().contains("bytes") && long.message().contains("107"),
+        "{long}"
+    );
+
+    let file = directory.path().join("a-file");
+    fs::write(&file, "precious").unwrap();
+    let not_a_socket = refused(with(&file));
+    assert!(not_a_socket.message().contains("not a socket"), "{not_a_socket}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+
+    let relative = refused(with(Path::new("daemon.sock")));
+    assert!(relative.message().contains("absolute"), "{relative}");
+
+    let group = DaemonConfig {
+        socket_group: Some("no such group".to_owned()),
+        ..config(directory.path())
+    };
+    assert!(refused(group).message().contains("no such group"));
+}
+
+#[tokio::test]
+async fn an_http_address_that_is_taken_is_refused_and_without_one_the_next_free_is_taken() {
+    let first = Daemon::start_with(|settings| settings.http_addr = None);
+    let second = Daemon::start_with(|settings| settings.http_addr = None);
+    assert_ne!(first.ready.http_addr, second.ready.http_addr);
+    assert_eq!(second.status().await["http_addr"], second.ready.http_addr);
+
+    let directory = tempfile::tempdir().unwrap();
+    let taken = DaemonConfig {
+        http_addr: Some(first.ready.http_addr.clone()),
+        ..config(directory.path())
+    };
+    let error = refused(taken);
+    assert!(error.message().contains(&first.ready.http_addr), "{error}");
+    assert!(
+        !directory.path().join("daemon.sock").exists(),
+        "a daemon that did not start leaves nothing"
+    );
+}
