@@ -191,7 +191,7 @@ fn daemon(folder: &Path, holds: bool) {
                     let request = requests.lock().unwrap().recv();
                     let Ok(generation) = request else { return };
                     if rand::rng().random_bool(0.2) {
-                        pause(200_000);
+                        pause(5_000);
                     }
                     copy_batches(&grants, &block, generation, holds);
                     println!("{generation}");
@@ -213,7 +213,7 @@ fn copy_batches(grants: &GrantFile, block: &File, generation: u64, holds: bool) 
         };
         for _ in 0..rand::rng().random_range(1..20) {
             block.write_all_at(&generation.to_le_bytes(), 0).unwrap();
-            pause(200);
+            pause(2_000);
         }
         while holds {
             thread::park();
