@@ -26,7 +26,7 @@ _PARTS: Final[Mapping[str, Callable[[], Iterable[Row]]]] = {
 def _copies() -> Iterable[Row]:
     alone = copy_engine.measure()
     yield from alone.rows()
-    yield from transfers.rows(alone.save, alone.load)
+    yield from transfers.rows(alone.rate("save"), alone.rate("load"))
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.bench.rows import Row
 from tests.engine.daemon import DaemonProcess
+from tests.engine.pool_file import SLOT_RECORD_BYTES
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.engine_memory import EngineMemory, Shape
 
@@ -36,8 +37,8 @@ def rows() -> Iterator[Row]:
             pages = daemon.blocks()
             grown = _own_bytes(daemon.pid) - before
         yield Row(
-            f"metadata of a page besides its slot record, {pages} pages",
-            round(grown / pages, 1),
+            f"metadata of a page with its slot record, {pages} pages",
+            round(SLOT_RECORD_BYTES + grown / pages, 1),
             "bytes",
             _METADATA_BYTES,
         )

@@ -16,17 +16,22 @@ PAGE = Shape(num_blocks=1000, layers=1, segment_bytes=4 << 10)
 """Blocks as small as pages can be: the lookups are measured, not the copies."""
 
 _WAIT_S = 0.05
+"""The client's own deadline of a lookup."""
 
 
 def timed_lookup(engine: AttachedEngine, packed: bytes) -> float:
-    """One lookup as the connector makes it, in us; its lease is given back outside the time."""
+    """One lookup as the connector makes it, in us; its lease is given back outside the time.
+
+    One that is not answered within its deadline counts as the whole deadline.
+    """
     request = engine.new_request()
     began = time.perf_counter_ns()
     answer = engine.scheduler.lookup(request, packed, HASH_BYTES, _WAIT_S)
     took = (time.perf_counter_ns() - began) / 1000
-    assert answer.state == "ready", f"the daemon did not answer within {_WAIT_S} s"
-    assert answer.memory_blocks * HASH_BYTES == len(packed), "not all blocks are cached"
     engine.scheduler.forget(request)
+    if answer.state != "ready":
+        return max(took, _WAIT_S * 1e6)
+    assert answer.memory_blocks * HASH_BYTES == len(packed), "not all blocks are cached"
     return took
 
 

@@ -12,6 +12,9 @@ _MAGIC: Final = b"PEGASLOT"
 _HEADER: Final = struct.Struct("<8sIIQIIQQQIIQQQ")
 _RECORD: Final = struct.Struct("<QIHH16s32s")
 _SEALED: Final = 3
+SLOT_RECORD_BYTES: Final = _RECORD.size
+"""Bytes of a page's record in the slot table."""
+
 _STATE_BITS: Final = 0xFF
 
 
@@ -33,7 +36,7 @@ def sealed_pages(pool: Path) -> Iterator[SealedPage]:
     magic, slab_bytes, page_unit, record_bytes, records_at, slots = (
         header[index] for index in (0, 8, 9, 10, 12, 13)
     )
-    assert (magic, record_bytes) == (_MAGIC, _RECORD.size), f"{pool} has another format"
+    assert (magic, record_bytes) == (_MAGIC, SLOT_RECORD_BYTES), f"{pool} has another format"
     slots_per_slab = slab_bytes // page_unit
     for slot in range(min(slots, (len(table) - records_at) // record_bytes)):
         state, length, space, shard, _checksum, block_hash = _RECORD.unpack_from(
