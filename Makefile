@@ -73,7 +73,7 @@ lint-python: build
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/mypy .ci/*.py
-	$(BIN)/stubtest pegaflow._native
+	$(BIN)/stubtest --allowlist .ci/stubtest-allowlist pegaflow._native
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: bench
@@ -82,7 +82,8 @@ bench: build ## Measure, and write ./bench.json
 
 .PHONY: wheel
 wheel: $(VENV)/.tools ## Build the wheel and the source distribution into dist/
-	$(WHEEL) --sdist --out dist
+	$(BIN)/maturin sdist --out dist
+	$(WHEEL) --out dist
 
 .PHONY: clean
 clean: ## Remove what make built, the environments too

@@ -1,7 +1,7 @@
 """The native core, as Python sees it. Translation only: behaviour is in native/."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, final
+from typing import Final, Self, final
 
 VERSION: Final[str]
 """The version of the native core; equal to the distribution's."""
@@ -55,8 +55,8 @@ class Lookup:
 class SchedulerClient:
     """The scheduler side's session: lookups and leases. Connects and reconnects by itself; no method raises for a lost daemon."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         socket: str,
         engine_key: bytes,
         engine_id: str,
@@ -64,7 +64,7 @@ class SchedulerClient:
         model: str,
         workers: int,
         shards: int,
-    ) -> None: ...
+    ) -> Self: ...
     def lookup(self, request_id: str, hashes: bytes, hash_bytes: int, wait_s: float) -> Lookup:
         """Ask once per request and identity; the same call again returns the same answer.
 
@@ -101,9 +101,7 @@ class TransferEnd:
 class WorkerClient:
     """One worker's session: registration and transfers. Connects, reconnects and registers again by itself."""
 
-    def __init__(
-        self, socket: str, engine_id: str, rank: int, shard: int, layout_json: str
-    ) -> None:
+    def __new__(cls, socket: str, engine_id: str, rank: int, shard: int, layout_json: str) -> Self:
         """``layout_json``: ``{"hash_bytes": int, "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride", "segments": [[offset, length], ..]}, ..]}]}``."""
     def identify(self, engine_key: bytes, namespace: bytes) -> None:
         """Tell which engine this worker is of; the first call starts the session. The same values again change nothing."""

@@ -126,7 +126,7 @@ def test_what_the_daemon_refuses_is_a_usage_error(pegaflow: CommandLine) -> None
         raise ConfigError("pool_dir = /home is not tmpfs or hugetlbfs")
 
     pegaflow.serve = refuse
-    outcome = pegaflow("serve")
+    outcome = pegaflow("serve", "--pool-size", "1gb")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "pegaflow: pool_dir = /home is not tmpfs or hugetlbfs\n"
 
