@@ -14,6 +14,8 @@ __all__ = ["PegaKVConnector"]
 def __getattr__(name: str) -> Any:
     if name == "PegaKVConnector":
         from pegaflow.connector.facade import PegaKVConnector
+        from pegaflow.distribution import refuse_strangers
 
+        refuse_strangers()
         return PegaKVConnector
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
