@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pegaflow import _native
 from pegaflow.errors import CallTimeout, Unreachable
 from pegaflow.models import Status, Stopped, parse
-from pegaflow.native import translated
+from pegaflow.native import interruptible, translated
 
 if TYPE_CHECKING:
     import httpx
@@ -26,7 +26,7 @@ class Client:
     def status_json(self) -> str:
         """The daemon's status document, as it came."""
         with translated():
-            return _native.status(self.socket, self.timeout_s)
+            return interruptible(lambda: _native.status(self.socket, self.timeout_s))
 
     def status(self) -> Status:
         """The daemon's status."""
@@ -35,7 +35,8 @@ class Client:
     def stop(self, *, purge: bool = False) -> Stopped:
         """Drain and end the daemon; returns when its process has ended."""
         with translated():
-            return parse(Stopped, _native.stop(self.socket, purge, self.timeout_s))
+            stopped = interruptible(lambda: _native.stop(self.socket, purge, self.timeout_s))
+        return parse(Stopped, stopped)
 
     def is_ready(self) -> bool:
         """Whether /readyz says that all of the cache is there."""

@@ -1,8 +1,9 @@
 """The native module for the rest of the package: its errors become those of ``pegaflow.errors``."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from pegaflow import _native, errors
 
@@ -13,6 +14,8 @@ _ERRORS: Final[dict[type[_native.NativeError], type[errors.PegaflowError]]] = {
     _native.Refused: errors.Refused,
 }
 
+R = TypeVar("R")
+
 
 @contextmanager
 def translated() -> Iterator[None]:
@@ -22,3 +25,25 @@ def translated() -> Iterator[None]:
     except _native.NativeError as error:
         kind = _ERRORS.get(type(error), errors.PegaflowError)
         raise kind(str(error)) from error
+
+
+def interruptible(work: Callable[[], R]) -> R:
+    """Do ``work``, which blocks in the native module, and return what it returns.
+
+    It is done in another thread, so that Ctrl-C ends the wait for it at once.
+    """
+    ended: list[R | BaseException] = []
+
+    def run() -> None:
+        try:
+            ended.append(work())
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    (end,) = ended
+    if isinstance(end, BaseException):
+        raise end
+    return end

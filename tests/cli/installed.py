@@ -60,6 +60,16 @@ class Host:
         assert line, (self.directory / "stderr").read_text()
         return daemon
 
+    def start(self, *args: str) -> "subprocess.Popen[str]":
+        """Start a command and return at once."""
+        return subprocess.Popen(
+            [str(BIN / "pegaflow"), *args],
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def status(self) -> dict[str, Any]:
         """The daemon's status."""
         done = self.run("status", "--json")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.documents import schema
 from tests.cli.installed import BIN, Host, wait_ended
+from tests.engine.waiting import wait_until
 
 
 def test_it_says_one_line_answers_and_ends(host: Host) -> None:
@@ -135,6 +136,21 @@ def test_stop_of_a_daemon_that_hangs_is_a_timeout(host: Host) -> None:
         assert (done.returncode, done.stdout) == (4, "")
         done = host.run("status", "--timeout", "300ms")
         assert (done.returncode, done.stdout) == (4, "")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_ctrl_c_ends_a_command_that_waits(host: Host) -> None:
+    host.run("serve", "--detach")
+    pid = host.status()["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with host.start("stop", "--timeout", "1h") as stop:
+            waits = Path(f"/proc/{stop.pid}/task")
+            wait_until(lambda: len(list(waits.iterdir())) > 1, "it waits", 10)
+            stop.send_signal(signal.SIGINT)
+            out, err = stop.communicate(timeout=10)
+        assert (stop.returncode, out, err) == (130, "", "")
     finally:
         os.kill(pid, signal.SIGCONT)
 
