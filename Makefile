@@ -101,7 +101,7 @@ $(VENV)/.tools: pyproject.toml | prerequisites
 	touch $@
 
 $(VENV)/.native: $(VENV)/.tools $(NATIVE) pegaflow/version.py
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --release --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --release --quiet
 	touch $@
 
 # Real vLLM on the CPU, with the wheel beside it.

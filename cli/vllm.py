@@ -12,7 +12,7 @@ from pegaflow.cli.options import ConfigFile, Json, Socket
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.config import load, resolve_socket
 from pegaflow.engine_command import EngineCommand, plan, probe
-from pegaflow.errors import CallTimeout, Unreachable
+from pegaflow.errors import PegaflowError, Unreachable
 
 _CHECK_TIMEOUT_S = 2.0
 _START_TIMEOUT_S = 30.0
@@ -55,10 +55,7 @@ def vllm(
         return
     for sentence in command.notes:
         note(context, sentence)
-    if with_daemon:
-        _start_daemon(context, command.socket, config)
-    else:
-        _check_daemon(context, command.socket)
+    _meet_daemon(context, command.socket, config, with_daemon)
     context.execute(command.argv, {**context.environ, **command.environment})
 
 
@@ -77,27 +74,27 @@ def _print(context: AppContext, command: EngineCommand, json: bool) -> None:
     write_line(context, " ".join([*variables, shlex.join(command.argv)]))
 
 
-def _check_daemon(context: AppContext, socket: str) -> None:
+def _meet_daemon(context: AppContext, socket: str, config: str | None, may_start: bool) -> None:
+    """Say which daemon there is, or start one; vLLM starts all the same."""
     try:
         status = context.connect(socket, _CHECK_TIMEOUT_S).status()
         note(context, f"the daemon at {socket} is {status.state} (pid {status.pid})")
-    except (Unreachable, CallTimeout) as error:
-        note(
-            context,
-            f"{error}; vLLM serves without cache until a daemon answers there: start one with "
-            f"`pegaflow serve --detach --socket {shlex.quote(socket)}` or use --with-daemon",
-        )
+    except PegaflowError as error:
+        if may_start and isinstance(error, Unreachable):
+            _start_daemon(context, socket, config)
+        else:
+            note(
+                context,
+                f"{error}; vLLM serves without cache until a daemon answers there: start one with "
+                f"`pegaflow serve --detach --socket {shlex.quote(socket)}` or use --with-daemon",
+            )
 
 
 def _start_daemon(context: AppContext, socket: str, config: str | None) -> None:
-    try:
-        status = context.connect(socket, _CHECK_TIMEOUT_S).status()
-        note(context, f"the daemon at {socket} is {status.state} (pid {status.pid})")
-    except Unreachable:
-        loaded = load({"socket": socket}, config=config, environ=context.environ)
-        ready = start_detached(loaded, context.environ, _START_TIMEOUT_S).ready
-        note(
-            context,
-            f"started a daemon at {ready.socket} (pid {ready.pid}); it stays when vLLM ends, "
-            "`pegaflow stop` ends it",
-        )
+    loaded = load({"socket": socket}, config=config, environ=context.environ)
+    ready = start_detached(loaded, context.environ, _START_TIMEOUT_S).ready
+    note(
+        context,
+        f"started a daemon at {ready.socket} (pid {ready.pid}); it stays when vLLM ends, "
+        "`pegaflow stop` ends it",
+    )
