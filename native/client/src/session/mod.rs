@@ -196,6 +196,10 @@ pub(crate) fn refused(status: Status) -> ClientError {
             ClientErrorKind::Unreachable,
             format!("the connection to the daemon ended: {source}"),
         ),
+        None if status.message().is_empty() => ClientError::new(
+            ClientErrorKind::Refused,
+            format!("the daemon refused the call: {}", status.code()),
+        ),
         None => ClientError::new(ClientErrorKind::Refused, status.message()),
     }
 }
