@@ -180,3 +180,6 @@ fn seconds(key: &str, value: f64) -> Result<Duration> {
 fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message)
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,52 +26,47 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
     // The last check: it uses the lease up, and a call that is refused must not.
     let pass = begin(daemon, &session, &request)?;
 
-    let metrics = daemon.metrics.loads.clone();
-    let in_flight = metrics.begin();
-    let blocks = request.block_ids.len() as u64;
-    let (outcome, bytes, message) = match pass {
-        None => (
-            Outcome::LeaseEnded,
-            0,
-            format!("lease {} has ended", request.lease_id),
-        ),
-        Some(pass) => {
-            let job = LoadJob {
-                registration,
-                pass,
-                shard,
-                block_ids: request.block_ids,
-                grant,
-            };
-            match daemon.loads.run(move || job.run()).await {
-                Ok(LoadEnd::Loaded { bytes }) => (Outcome::Loaded, bytes, String::new()),
-                Ok(LoadEnd::Revoked) => (Outcome::Revoked, 0, "the engine revoked the grant".to_owned()),
-                Err(error) => (Outcome::Failed, 0, error.message().to_owned()),
-            }
-        }
+    let mut in_flight = daemon.metrics.loads.begin(request.block_ids.len());
+    let Some(pass) = pass else {
+        in_flight.count("lease_ended", request.block_ids.len() as u64);
+        let message = format!("lease {} has ended", request.lease_id);
+        tracing::warn!(request = request.request_id, "a load failed: {message}");
+        return Ok(answer(daemon, Outcome::LeaseEnded, 0, message));
     };
-    metrics.count_blocks(outcome_name(outcome), blocks);
-    let request_id = request.request_id;
-    match outcome {
-        Outcome::Loaded => {
-            let took = in_flight.succeed(blocks, bytes);
-            tracing::debug!(request = request_id, blocks, ?took, "load");
-        }
-        Outcome::Revoked => {
-            in_flight.fail();
-            tracing::debug!(request = request_id, blocks, "a load was revoked");
-        }
-        Outcome::LeaseEnded | Outcome::Failed | Outcome::Unspecified => {
-            in_flight.fail();
-            tracing::warn!(request = request_id, blocks, "a load failed: {message}");
-        }
-    }
-    Ok(LoadResponse {
+    let job = LoadJob {
+        request_id: request.request_id,
+        registration,
+        pass,
+        shard,
+        block_ids: request.block_ids,
+        grant,
+    };
+    let end = daemon
+        .loads
+        .run(move || {
+            job.run(in_flight)
+                .inspect_err(|error| tracing::warn!(request = job.request_id, "a load failed: {error}"))
+        })
+        .await;
+    Ok(match end {
+        Ok(LoadEnd::Loaded { bytes }) => answer(daemon, Outcome::Loaded, bytes, String::new()),
+        Ok(LoadEnd::Revoked) => answer(
+            daemon,
+            Outcome::Revoked,
+            0,
+            "the engine revoked the grant".to_owned(),
+        ),
+        Err(error) => answer(daemon, Outcome::Failed, 0, error.message().to_owned()),
+    })
+}
+
+fn answer(daemon: &Daemon, outcome: Outcome, bytes: u64, message: String) -> LoadResponse {
+    LoadResponse {
         boot_id: daemon.boot.id,
         outcome: outcome.into(),
         bytes,
         message,
-    })
+    }
 }
 
 /// Begins the rank's load; None for a lease that has ended, or is another engine's or daemon's.
@@ -87,14 +82,5 @@ fn begin(daemon: &Daemon, session: &Session, request: &LoadRequest) -> Answer<Op
         Ok(pass) => Ok(Some(pass)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Loaded => "loaded",
-        Outcome::Revoked => "revoked",
-        Outcome::LeaseEnded => "lease_ended",
-        Outcome::Failed | Outcome::Unspecified => "failed",
     }
 }

@@ -1,7 +1,6 @@
 //! `Register`: a worker's memory.
 
 use std::os::unix::fs::chown;
-use std::path::Path;
 use std::sync::Arc;
 
 use pegaflow_core::copy::{CopyEngine, HostCopyEngine, SavePage};
@@ -75,7 +74,7 @@ pub(super) async fn register(
         daemon: Some(daemon.boot.process_message()),
         registration_id: id,
         page_bytes: geometry.page_bytes,
-        grant_file: path_text(registration.grants.path())?,
+        grant_file: registration.grants.path().display().to_string(),
         grant_slots: registration.grants.slots(),
     })
 }
@@ -130,13 +129,4 @@ fn grant_file(daemon: &Daemon, session: &Session, id: u64) -> Result<GrantFile> 
             .map_err(|error| Error::io(format_args!("give {} to user {uid}", path.display()), error))?;
     }
     Ok(file)
-}
-
-fn path_text(path: &Path) -> Answer<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        Refusal::precondition(format!(
-            "socket = {} is not UTF-8: choose a path that is",
-            path.display()
-        ))
-    })
 }

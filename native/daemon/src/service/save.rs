@@ -35,6 +35,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
     }
 
     let job = SaveJob {
+        request_id: request.request_id,
         registration,
         space: joined.space,
         shard,
@@ -42,27 +43,15 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         block_ids: request.block_ids,
         grant,
     };
-    let metrics = daemon.metrics.saves.clone();
-    let in_flight = metrics.begin();
+    let in_flight = daemon.metrics.saves.begin(hashes);
     let store = Arc::clone(&daemon.store);
     let counts = daemon
         .saves
-        .run(move || job.run(&store))
-        .await
-        .inspect_err(|error| {
-            in_flight.fail();
-            tracing::warn!(request = request.request_id, "a save failed: {error}");
-        })?;
-    for (result, blocks) in [
-        ("saved", counts.saved),
-        ("present", counts.present),
-        ("dropped", counts.dropped),
-        ("revoked", counts.revoked),
-    ] {
-        metrics.count_blocks(result, blocks.into());
-    }
-    let took = in_flight.succeed(counts.saved.into(), counts.bytes);
-    tracing::debug!(request = request.request_id, ?counts, ?took, "save");
+        .run(move || {
+            job.run(&store, in_flight)
+                .inspect_err(|error| tracing::warn!(request = job.request_id, "a save failed: {error}"))
+        })
+        .await?;
     Ok(answer(daemon, &counts))
 }
 

@@ -12,4 +12,7 @@ pub(crate) use latency::Latency;
 pub(crate) use metrics::Metrics;
 pub(crate) use rpc::RpcMetrics;
 pub(crate) use scrape::Exposition;
-pub(crate) use transfers::{Direction, TransferMetrics};
+pub(crate) use transfers::{Direction, InFlight, TransferMetrics};
+
+#[cfg(test)]
+mod tests;

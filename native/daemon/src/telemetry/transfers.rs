@@ -71,48 +71,54 @@ impl TransferMetrics {
         registry.register("in_flight", help("{}s under way"), self.in_flight.clone());
     }
 
-    /// Counts blocks of one transfer by what became of them.
-    pub(crate) fn count_blocks(&self, result: &'static str, blocks: u64) {
-        if blocks > 0 {
-            self.blocks.get_or_create(&[("result", result)]).inc_by(blocks);
-        }
-    }
-
-    /// A transfer begins; it is under way until what this returns is dropped.
-    pub(crate) fn begin(&self) -> InFlight {
+    /// A transfer of so many blocks begins; it is under way until what this returns is dropped.
+    pub(crate) fn begin(&self, blocks: usize) -> InFlight {
         self.in_flight.inc();
         InFlight {
             metrics: self.clone(),
             began: Instant::now(),
+            uncounted_blocks: blocks as u64,
+            has_ended_well: false,
         }
     }
 }
 
-/// One transfer under way.
+/// One transfer under way. Dropped before it ended well it is a failure, and its blocks that were not counted have failed.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     metrics: TransferMetrics,
     began: Instant,
+    uncounted_blocks: u64,
+    has_ended_well: bool,
 }
 
 impl InFlight {
+    /// This became of so many of its blocks.
+    pub(crate) fn count(&mut self, result: &'static str, blocks: u64) {
+        self.uncounted_blocks = self.uncounted_blocks.saturating_sub(blocks);
+        self.metrics
+            .blocks
+            .get_or_create(&[("result", result)])
+            .inc_by(blocks);
+    }
+
     /// It ended well, with so many blocks and bytes copied.
-    pub(crate) fn succeed(&self, blocks: u64, bytes: u64) -> Duration {
+    pub(crate) fn succeed(mut self, blocks: u64, bytes: u64) -> Duration {
         let took = self.began.elapsed();
         self.metrics.duration.observe(took);
         self.metrics.copied_blocks.inc_by(blocks);
         self.metrics.bytes.inc_by(bytes);
+        self.has_ended_well = true;
         took
-    }
-
-    /// It ended otherwise.
-    pub(crate) fn fail(&self) {
-        self.metrics.failures.inc();
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.metrics.in_flight.dec();
+        if !self.has_ended_well {
+            self.metrics.failures.inc();
+            self.count("failed", self.uncounted_blocks);
+        }
     }
 }

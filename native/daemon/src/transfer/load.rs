@@ -8,10 +8,13 @@ use pegaflow_core::lease::LoadPass;
 
 use super::{Grant, check_open};
 use crate::session::Registration;
+use crate::telemetry::InFlight;
 
 /// What is to be loaded, and where to.
 #[derive(Debug)]
 pub(crate) struct LoadJob {
+    /// vLLM's request id, for logs.
+    pub(crate) request_id: String,
     pub(crate) registration: Arc<Registration>,
     pub(crate) pass: LoadPass,
     pub(crate) shard: u32,
@@ -29,11 +32,29 @@ pub(crate) enum LoadEnd {
 }
 
 impl LoadJob {
-    /// Copies in batches, and takes the grant for each of them: **no byte is written without it**.
+    /// Loads, and counts what became of the blocks.
     ///
     /// # Errors
     /// What the copy says: some bytes may be in place.
-    pub(crate) fn run(&self) -> Result<LoadEnd> {
+    pub(crate) fn run(&self, mut in_flight: InFlight) -> Result<LoadEnd> {
+        let end = self.copy()?;
+        let blocks = self.block_ids.len() as u64;
+        match end {
+            LoadEnd::Loaded { bytes } => {
+                in_flight.count("loaded", blocks);
+                let took = in_flight.succeed(blocks, bytes);
+                tracing::debug!(request = self.request_id, blocks, ?took, "load");
+            }
+            LoadEnd::Revoked => {
+                in_flight.count("revoked", blocks);
+                tracing::debug!(request = self.request_id, blocks, "a load was revoked");
+            }
+        }
+        Ok(end)
+    }
+
+    /// Copies in batches, and takes the grant for each of them: **no byte is written without it**.
+    fn copy(&self) -> Result<LoadEnd> {
         let batch_blocks = self.registration.copies.batch_blocks();
         for (batch, block_ids) in self.block_ids.chunks(batch_blocks).enumerate() {
             check_open(&self.registration)?;

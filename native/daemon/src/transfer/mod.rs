@@ -49,3 +49,6 @@ fn check_open(registration: &Arc<Registration>) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,10 +10,13 @@ use pegaflow_core::store::{PageWriter, Reserved, Store};
 
 use super::{Grant, check_open};
 use crate::session::Registration;
+use crate::telemetry::InFlight;
 
 /// What is to be saved: a hash and a block id for each block.
 #[derive(Debug)]
 pub(crate) struct SaveJob {
+    /// vLLM's request id, for logs.
+    pub(crate) request_id: String,
     pub(crate) registration: Arc<Registration>,
     pub(crate) space: SpaceId,
     pub(crate) shard: u32,
@@ -33,18 +36,39 @@ pub(crate) struct SaveCounts {
 }
 
 impl SaveCounts {
+    fn by_result(&self) -> [(&'static str, u32); 4] {
+        [
+            ("saved", self.saved),
+            ("present", self.present),
+            ("dropped", self.dropped),
+            ("revoked", self.revoked),
+        ]
+    }
+
     fn blocks(&self) -> u32 {
-        self.saved + self.present + self.dropped + self.revoked
+        self.by_result().iter().map(|(_, blocks)| blocks).sum()
     }
 }
 
 impl SaveJob {
-    /// Copies in batches. A batch is sealed only if the grant was valid after its last byte was copied.
+    /// Saves, and counts what became of each block.
     ///
     /// # Errors
     /// What the copy or the store says; batches before it stay saved.
-    pub(crate) fn run(&self, store: &Arc<Store>) -> Result<SaveCounts> {
+    pub(crate) fn run(&self, store: &Arc<Store>, mut in_flight: InFlight) -> Result<SaveCounts> {
         let mut counts = SaveCounts::default();
+        let copied = self.copy(store, &mut counts);
+        for (result, blocks) in counts.by_result() {
+            in_flight.count(result, blocks.into());
+        }
+        copied?;
+        let took = in_flight.succeed(counts.saved.into(), counts.bytes);
+        tracing::debug!(request = self.request_id, ?counts, ?took, "save");
+        Ok(counts)
+    }
+
+    /// Copies in batches. **A batch is sealed only if the grant was valid after its last byte was copied.**
+    fn copy(&self, store: &Arc<Store>, counts: &mut SaveCounts) -> Result<()> {
         let hash_bytes = self.registration.hash_bytes as usize;
         let batch_blocks = self.registration.copies.batch_blocks();
         let batches = self
@@ -56,7 +80,7 @@ impl SaveJob {
             if !self.is_granted()? {
                 break;
             }
-            let mut writers = self.reserve(store, hashes.chunks(hash_bytes), block_ids, &mut counts)?;
+            let mut writers = self.reserve(store, hashes.chunks(hash_bytes), block_ids, counts)?;
             if writers.is_empty() {
                 continue;
             }
@@ -74,7 +98,7 @@ impl SaveJob {
             writers.into_iter().for_each(|(_, writer)| writer.seal());
         }
         counts.revoked = self.block_ids.len() as u32 - counts.blocks();
-        Ok(counts)
+        Ok(())
     }
 
     fn is_granted(&self) -> Result<bool> {

@@ -7,11 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use tonic::{Code, Status};
 
-use crate::support::Daemon;
 use crate::support::engine::{
     BLOCKS, Engine, HASH_BYTES, Memory, Session, Shape, Worker, connect, fresh_hashes, lookup_request,
     packed, register_request,
 };
+use crate::support::{Child, Daemon};
 
 /// A daemon with one engine that has saved something.
 struct Scene {
@@ -286,7 +286,7 @@ async fn garbage_on_the_socket_ends_only_its_own_connection() {
 #[tokio::test]
 async fn a_session_is_its_own_process_only() {
     let daemon = Daemon::start();
-    let child = crate::support::Child::start("engine", daemon.socket().to_str().unwrap());
+    let child = Child::start("engine", daemon.socket().to_str().unwrap());
     let mut own = Worker::start(daemon.socket(), &Shape::new(), 0, 0).await;
     // Ids are given in order: the child's are right below.
     let theirs = own.session.id() - 2;
@@ -297,8 +297,5 @@ async fn a_session_is_its_own_process_only() {
         .await
         .unwrap_err();
     says(&error, Code::NotFound, &["attach again"]);
-    for keeper in child.said["keepers"].as_array().unwrap() {
-        let keeper = rustix::process::Pid::from_raw(keeper.as_i64().unwrap().try_into().unwrap()).unwrap();
-        rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
-    }
+    child.end_keepers();
 }

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-
 use crate::support::{Child, Daemon, eventually_within, metrics};
 
 /// The failure contract's bound.
@@ -42,9 +40,5 @@ async fn its_leases_registrations_and_grant_file_are_gone() {
     );
     assert!(!fs::exists(&grant_file).unwrap());
     assert_eq!(daemon.status().await["pool"]["pinned_blocks"], 0);
-
-    for keeper in engine.said["keepers"].as_array().unwrap() {
-        let keeper = Pid::from_raw(keeper.as_i64().unwrap().try_into().unwrap()).unwrap();
-        kill_process(keeper, Signal::KILL).unwrap();
-    }
+    engine.end_keepers();
 }

@@ -10,7 +10,9 @@
 mod support;
 
 mod bad_input;
+mod copy_failure;
 mod drain;
+mod group;
 mod http;
 mod idle;
 mod killed_engine;
@@ -19,5 +21,8 @@ mod metrics;
 mod one_daemon;
 mod revoke;
 mod round_trip;
+mod same_blocks;
+mod session_limit;
 mod sessions;
 mod status;
+mod stuck;

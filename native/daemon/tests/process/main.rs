@@ -29,9 +29,10 @@ use engine::{Engine, Shape, fresh_hashes};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["daemon", config] => serve_daemon(config).unwrap(),
+        ["daemon", config] => serve_daemon(config, || {}).unwrap(),
+        ["stuck-daemon", config] => serve_daemon(config, wait_for_end_of_input).unwrap(),
         ["engine", socket] => use_daemon(Path::new(socket)),
-        _ => panic!("usage: daemon CONFIG | engine SOCKET"),
+        _ => panic!("usage: daemon CONFIG | stuck-daemon CONFIG | engine SOCKET"),
     }
 }
 
@@ -41,9 +42,15 @@ fn say(line: &Value) {
     out.flush().unwrap();
 }
 
-fn serve_daemon(config: &str) -> Result<()> {
+fn wait_for_end_of_input() {
+    stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// `then` runs on the thread that answers calls, before the first.
+fn serve_daemon(config: &str, then: impl FnOnce()) -> Result<()> {
     run(DaemonConfig::from_json(config)?, |ready| {
         say(&serde_json::to_value(ready).map_err(|error| Error::io("tell what is ready", error.into()))?);
+        then();
         Ok(())
     })
 }
@@ -66,8 +73,7 @@ fn use_daemon(socket: &Path) {
             "grant_file": engine.workers[0].registered.grant_file,
             "keepers": keepers,
         }));
-        let ended = tokio::task::spawn_blocking(|| stdin().read_to_end(&mut Vec::new()));
-        ended.await.unwrap().unwrap();
+        tokio::task::spawn_blocking(wait_for_end_of_input).await.unwrap();
     });
 }
 

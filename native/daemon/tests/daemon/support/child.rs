@@ -1,8 +1,10 @@
 //! Daemons and engines in processes of their own, for tests that kill them.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{self, Command, ExitStatus, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A process of `tests/process/main.rs`; killed when dropped.
@@ -15,8 +17,22 @@ pub(crate) struct Child {
 impl Child {
     /// Starts it and waits until it is ready.
     pub(crate) fn start(what: &str, arguments: &str) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_pegaflow-test-process"))
-            .args([what, arguments])
+        Self::spawn(&mut Self::command(what, arguments))
+    }
+
+    /// Starts it as another user.
+    pub(crate) fn start_as(user: u32, what: &str, arguments: &str) -> Self {
+        Self::spawn(Self::command(what, arguments).uid(user).gid(user))
+    }
+
+    fn command(what: &str, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pegaflow-test-process"));
+        command.args([what, arguments]);
+        command
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -25,13 +41,20 @@ impl Child {
         BufReader::new(process.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let said =
-            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{what} said {line:?}: {error}"));
+        let said = serde_json::from_str(&line).unwrap_or_else(|error| panic!("it said {line:?}: {error}"));
         Self { process, said }
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Ends the processes that keep an engine's connections open.
+    pub(crate) fn end_keepers(&self) {
+        for keeper in self.said["keepers"].as_array().unwrap() {
+            let keeper = Pid::from_raw(keeper.as_i64().unwrap().try_into().unwrap()).unwrap();
+            kill_process(keeper, Signal::KILL).unwrap();
+        }
     }
 
     /// SIGKILL, and the process is gone.
@@ -40,9 +63,9 @@ impl Child {
         self.process.wait().unwrap();
     }
 
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap();
-        rustix::process::kill_process(pid, signal).unwrap();
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid().cast_signed()).unwrap();
+        kill_process(pid, signal).unwrap();
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {

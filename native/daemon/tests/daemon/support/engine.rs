@@ -15,6 +15,7 @@ use pegaflow_proto::v1::{
     LookupResponse, RegisterRequest, RegisterResponse, SaveRequest, SaveResponse, SchedulerRole, Segment,
     SessionEvent, SessionOpened, WorkerRole,
 };
+use rand::RngCore;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
@@ -52,10 +53,8 @@ impl Memory {
     }
 
     pub(crate) fn with_segments(segment_bytes: usize) -> Self {
-        let bytes = 2 * segment_bytes * BLOCKS as usize;
-        let layers = (0..LAYERS)
-            .map(|_| (0..bytes).map(|_| rand::random()).collect())
-            .collect();
+        let mut layers = vec![vec![0; 2 * segment_bytes * BLOCKS as usize]; LAYERS];
+        layers.iter_mut().for_each(|layer| rand::rng().fill_bytes(layer));
         Self {
             layers,
             segment_bytes,

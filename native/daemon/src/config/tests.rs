@@ -1,0 +1,60 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn settings() -> Value {
+    json!({"socket": "/run/pegaflow/daemon.sock", "pool_bytes": 1 << 30})
+}
+
+fn with(key: &str, value: impl Into<Value>) -> Result<DaemonConfig> {
+    let mut settings = settings();
+    settings[key] = value.into();
+    DaemonConfig::from_json(&settings.to_string())
+}
+
+#[test]
+fn what_python_writes_is_read() {
+    // Every field of pegaflow.config.DaemonConfig.
+    let json = json!({
+        "socket": "/run/pegaflow/daemon.sock", "socket_group": null, "http_addr": null, "pool_bytes": 1 << 30,
+        "pool_size_origin": "auto", "pool_dir": null, "eviction_policy": "s3fifo", "lease_ttl_s": 600.0, "copy_threads": 2,
+        "drain_timeout_s": 10.0, "log_level": "info", "log_format": "json",
+    });
+    let config = DaemonConfig::from_json(&json.to_string()).unwrap();
+    assert_eq!(config.eviction_policy, EvictionPolicy::S3fifo);
+    assert_eq!(config.lease_ttl().unwrap(), Duration::from_secs(600));
+}
+
+#[test]
+fn mistakes_are_named_with_their_value() {
+    let cases = [
+        (with("eviction_policy", "mru"), vec!["mru", "lru", "s3fifo"]),
+        (with("copy_threads", 0), vec!["copy_threads = 0", "1 to 64"]),
+        (with("lease_ttl_s", 0), vec!["lease_ttl = 0"]),
+        (with("drain_timeout_s", -1), vec!["drain_timeout = -1"]),
+        (with("socket", "x".repeat(108)), vec!["108 bytes", "107"]),
+        (with("poolsize", 5), vec!["poolsize"]),
+    ];
+    for (outcome, parts) in cases {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        for part in parts {
+            assert!(error.message().contains(part), "{part:?} is not in: {error}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_settings_or_an_error(text in ".{0,200}") {
+        drop(DaemonConfig::from_json(&text));
+    }
+
+    #[test]
+    fn any_number_of_seconds_is_a_duration_or_an_error(seconds: f64) {
+        if let Ok(config) = with("drain_timeout_s", seconds) {
+            prop_assert!(config.drain_timeout().unwrap() <= Duration::from_secs(86_400));
+        }
+    }
+}
