@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pegaflow.connector import compat
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.identity import PROBE_TOKENS, namespace
 from pegaflow.connector.interface import Tensor
 from pegaflow.connector.metadata import EngineIdentity, WorkerLayout
@@ -63,12 +64,14 @@ class Assembly:
             namespace_of=lambda layouts: self._namespace(weights, layouts),
             open_client=self._open_scheduler_client,
             adapter_of=Adapters().weights_of,
+            attachment=Attachment(self._options.socket),
         )
 
     def worker_side(self) -> WorkerSide:
         """The half in a worker."""
         self._rank = compat.worker_rank()
-        return WorkerSide(self._rank, self._open_worker_client)
+        attachment = Attachment(self._options.socket)
+        return WorkerSide(self._rank, self._open_worker_client, attachment)
 
     def register(self, kv_caches: Mapping[str, Tensor]) -> WorkerLayout:
         """Read the worker's tensors; what cannot be read is a refusal."""

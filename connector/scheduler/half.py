@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.facts import EngineFacts
 from pegaflow.connector.identity import next_epoch
 from pegaflow.connector.interface import (
@@ -53,6 +54,7 @@ class SchedulerSide:
         namespace_of: Callable[[Mapping[int, str]], bytes],
         open_client: Callable[[EngineIdentity], "SchedulerClient"],
         adapter_of: Callable[[Any], bytes | None],
+        attachment: Attachment,
         patience: Patience | None = None,
     ) -> None:
         self._facts = facts
@@ -60,6 +62,7 @@ class SchedulerSide:
         self._loads = loads
         self._namespace_of = namespace_of
         self._open_client = open_client
+        self._attachment = attachment
         self._patience = patience or Patience()
         self._tracker = Tracker(adapter_of)
         self._layouts: dict[int, WorkerLayout] = {}
@@ -308,7 +311,7 @@ class SchedulerSide:
         replicas = math.gcd(*(layout.replicas for layout in self._layouts.values()))
         identity = EngineIdentity(os.urandom(16), namespace, replicas)
         client = self._open_client(identity)
-        self._lookups = Lookups(client, self._facts.hash_bytes, self._patience)
+        self._lookups = Lookups(client, self._facts.hash_bytes, self._patience, self._attachment)
         self._identity = identity
 
     def _turn_off(self, why: str) -> None:

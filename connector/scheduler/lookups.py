@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.scheduler.patience import Patience
 from pegaflow.connector.scheduler.tracker import Hits, Record
 from pegaflow.connector.shield import report
@@ -23,17 +24,23 @@ class Lookups:
         client: "SchedulerClient",
         hash_bytes: int,
         patience: Patience,
+        attachment: Attachment,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._hash_bytes = hash_bytes
         self._patience = patience
+        self._attachment = attachment
         self._clock = clock
         self._wait_left = _STEP_WAIT_S
 
     def begin_step(self) -> None:
         """The next step's lookups may wait again."""
         self._wait_left = _STEP_WAIT_S
+        try:
+            self._attachment.look(self._client)
+        except Exception as error:
+            report("looking at the session", error)
 
     def ask(self, record: Record, hashes: bytes) -> Hits | None:
         """The hits of these hashes; None: ask again in a later step.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.metadata import (
     EngineIdentity,
     LoadOrder,
@@ -25,9 +26,14 @@ class WorkerSide:
     ``open_client`` opens a session for an identity; it is called after ``registered``.
     """
 
-    def __init__(self, rank: int, open_client: Callable[[EngineIdentity], "WorkerClient"]) -> None:
+    def __init__(
+        self,
+        rank: int,
+        open_client: Callable[[EngineIdentity], "WorkerClient"],
+        attachment: Attachment,
+    ) -> None:
         self._rank = rank
-        self._transfers = Transfers(open_client)
+        self._transfers = Transfers(open_client, attachment)
         self._completion = Completion()
         self._layout: WorkerLayout | None = None
         self._asleep = False

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.metadata import EngineIdentity
 from pegaflow.connector.shield import report
 
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
 class Transfers:
     """Starts, revokes and polls transfers; without a client everything ends at once."""
 
-    def __init__(self, open_client: Callable[[EngineIdentity], "WorkerClient"]) -> None:
+    def __init__(
+        self, open_client: Callable[[EngineIdentity], "WorkerClient"], attachment: Attachment
+    ) -> None:
         self._open_client = open_client
+        self._attachment = attachment
         self._client: WorkerClient | None = None
         self._identity: EngineIdentity | None = None
 
@@ -67,6 +71,7 @@ class Transfers:
         if self._client is None:
             return []
         try:
+            self._attachment.look_for_refusal(self._client)
             return self._client.poll()
         except Exception as error:
             report("polling transfers", error)

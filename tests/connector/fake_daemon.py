@@ -149,6 +149,9 @@ class FakeSchedulerClient:
         self.released.append(lease_id)
         self.daemon.leases[lease_id].end("released")
 
+    def attached(self) -> bool:
+        return self.daemon.running
+
     def close(self) -> None:
         for request_id in list(self.answers):
             self.forget(request_id)
@@ -207,6 +210,9 @@ class FakeWorkerClient:
     def poll(self) -> list[FakeEnd]:
         ends, self.ends = self.ends, []
         return ends
+
+    def last_error(self) -> str | None:
+        return None
 
     def close(self) -> None:
         for transfer in list(self.transfers.values()):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.facts import Parallelism
 from pegaflow.connector.metadata import EngineIdentity, WorkerLayout
 from pegaflow.connector.scheduler.half import SchedulerSide
@@ -42,8 +43,11 @@ class Rig:
             namespace_of=lambda layouts: bytes(32),
             open_client=self._open_scheduler,
             adapter_of=lambda adapter: None,
+            attachment=Attachment("socket"),
         )
-        self.sides = [WorkerSide(rank, self._opener(rank)) for rank in range(workers)]
+        self.sides = [
+            WorkerSide(rank, self._opener(rank), Attachment("socket")) for rank in range(workers)
+        ]
         for side in self.sides:
             side.registered(WorkerLayout("layout", replicas))
         self.engine = SimulatedEngine(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.metadata import EngineIdentity, SaveOrder, WorkerLayout, WorkerReport
 from pegaflow.connector.scheduler.half import SchedulerSide
 from pegaflow.connector.scheduler.patience import Patience
@@ -38,6 +39,7 @@ class Rig:
             namespace_of=lambda layouts: bytes(32),
             open_client=self._open,
             adapter_of=adapter_of,
+            attachment=Attachment("socket"),
             patience=Patience(lambda: self.now),
         )
         if joined:
@@ -434,12 +436,25 @@ def test_a_session_that_goes_on_replaces_its_blocks() -> None:
     request = FakeRequest.of_blocks(1)
     rig.load(request, [1, 2])
     rig.saved(step_of_new(request, [1, 2], tokens=40))
-    request.block_hashes.append(b"2" * 32)
+    request.block_hashes += [b"2" * 32, b"3" * 32]
 
-    saved = rig.saved(step_of_new(request, [1, 2, 3], computed=40, tokens=30))
+    saved = rig.saved(step_of_new(request, [1, 2, 3, 4], computed=40, tokens=60))
 
-    assert (b"2" * 32, 2) in saved
-    assert all(pair in zip(request.block_hashes, [1, 2], strict=True) for pair in saved)
+    assert saved == list(zip(request.block_hashes, [1, 2, 3], strict=True))
+
+
+def test_loaded_blocks_that_were_lost_are_saved_when_they_are_computed() -> None:
+    rig = Rig()
+    request = FakeRequest.of_blocks(2)
+    rig.cache(*request.block_hashes)
+    rig.load(request, [1, 2])
+    rig.side.workers_said(Said(finished_recving={"request"}))
+    rig.saved(step_of_new(request, [1, 2, 3], computed=64, tokens=1))
+    request.num_preemptions += 1
+
+    saved = rig.saved(step_of_known(request, [4, 5], computed=0, tokens=64, resumed=True))
+
+    assert [block for _, block in saved] == [4, 5]
 
 
 def test_saves_of_a_preempted_request_are_ended_and_no_longer_waited_for() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.metadata import (
     EngineIdentity,
     LoadOrder,
@@ -27,7 +28,7 @@ class Rig:
         self.clients: list[FakeWorkerClient] = []
         self.pool = BlockPool(10, rank + 1)
         self.rank = rank
-        self.side = WorkerSide(rank, self._open)
+        self.side = WorkerSide(rank, self._open, Attachment("socket"))
         self.side.registered(WorkerLayout("layout", 1, refusal))
 
     def _open(self, identity: EngineIdentity) -> Any:
