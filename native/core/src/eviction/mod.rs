@@ -1,6 +1,6 @@
 //! Which block goes when room is needed.
 //!
-//! Each space has a policy of its own, which orders the space's visible blocks and keeps what it needs for that by itself.
+//! Each space has a policy of its own, which orders the space's blocks and keeps what it needs for that by itself.
 //! It decides nothing alone: it proposes, and the store evicts what nobody pins.
 
 mod ghost;
@@ -27,7 +27,7 @@ pub(crate) struct Token(pub(crate) u32);
 /// were not removed. The policy takes at most [`MAX_POLICY_BYTES`] a block, and each call ends after work that does not
 /// grow with the number of blocks, taken over all calls.
 pub(crate) trait EvictionPolicy: Debug + Send {
-    /// Keeps a block that has become visible.
+    /// Keeps a block of which a first page is filled.
     ///
     /// `fingerprint` is the same whenever a block of the same key comes back, and mostly another for other keys.
     /// Guarantees a token that no kept block has.

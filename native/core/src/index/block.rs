@@ -53,7 +53,7 @@ pub(super) struct Block {
     /// Where its slots are in the part's runs.
     pub(super) run: u32,
     pub(super) pins: u32,
-    /// What the policy calls it, once it is visible.
+    /// What the policy calls it, which keeps it from its first filled shard on.
     pub(super) token: Token,
 }
 
@@ -66,6 +66,15 @@ pub(crate) enum Claim {
     Present,
     /// Another's to fill.
     InFlight,
+}
+
+/// What became of a block when one of its shards was filled.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// No other shard was: a policy has to keep the block from now on.
+    pub(crate) is_first: bool,
+    /// The slots of all shards when no other is missing: the block has to be published.
+    pub(crate) whole: Option<Vec<Slot>>,
 }
 
 /// A visible block that the caller has pinned.
@@ -82,5 +91,7 @@ pub(crate) struct Pinned {
 pub(crate) struct Removed {
     pub(crate) key: BlockKey,
     pub(crate) token: Token,
+    /// Else it was partial.
+    pub(crate) is_visible: bool,
     pub(crate) slots: Vec<Slot>,
 }

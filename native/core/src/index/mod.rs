@@ -1,8 +1,8 @@
 //! Which blocks there are: from a block key to its pages.
 //!
 //! The index is split into parts by hash, each with a lock of its own, which is never held together with another lock.
-//! A block is made by the first claim of one of its shards, becomes visible when all its shards are filled and its
-//! policy keeps it, and leaves when it is evicted, or when no shard of an unfinished block is claimed or filled any more.
+//! A block is made by the first claim of one of its shards, is kept by its space's policy from the first filled shard on,
+//! and becomes visible when all are filled. It leaves by eviction, whole or partial, or when its last claim is given up.
 
 mod block;
 mod part;
@@ -10,7 +10,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use block::{BlockId, BlockKey, Claim, Pinned, Removed};
+pub(crate) use block::{BlockId, BlockKey, Claim, Filled, Pinned, Removed};
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant};
@@ -58,17 +58,25 @@ impl Index {
         }
     }
 
-    /// A claimed shard is filled. The slots of all shards when this was the last: `publish` has to follow.
-    pub(crate) fn fill(&self, block: BlockId, shard: u16, slot: Slot, now: Instant) -> Option<Vec<Slot>> {
+    /// A claimed shard is filled. What the answer asks for has to follow.
+    pub(crate) fn fill(&self, block: BlockId, shard: u16, slot: Slot, now: Instant) -> Option<Filled> {
         self.part(block)?.fill(block.number(), shard, slot, now)
     }
 
-    /// Makes a whole block visible, under the token that its policy gave it.
-    pub(crate) fn publish(&self, block: BlockId, token: Token) {
+    /// A policy keeps the block under this token; from now on it can be evicted.
+    pub(crate) fn keep(&self, block: BlockId, token: Token) {
         if let Some(mut part) = self.part(block)
             && let Some(block) = part.get_mut(block.number())
         {
             block.token = token;
+        }
+    }
+
+    /// Makes a whole block visible.
+    pub(crate) fn publish(&self, block: BlockId) {
+        if let Some(mut part) = self.part(block)
+            && let Some(block) = part.get_mut(block.number())
+        {
             block.is_visible = true;
         }
     }
@@ -110,27 +118,31 @@ impl Index {
         self.part(block)?.slot(block.number(), shard)
     }
 
+    /// The slot of some shard of a block, whose pages may be gone by the time that the caller looks.
+    pub(crate) fn any_slot(&self, block: BlockId) -> Option<Slot> {
+        self.part(block)?.any_slot(block.number())
+    }
+
     /// The block of this key if `evict` could take it out now.
     pub(crate) fn evictable(&self, key: &BlockKey) -> Option<BlockId> {
         let hash = self.hash(key);
         let (at, mut part) = self.part_of(hash);
-        let (number, _) = part
-            .find(hash, key)
-            .filter(|(_, block)| block.is_visible && block.pins == 0)?;
-        Some(BlockId::new(at, number))
+        let (number, _) = part.find(hash, key)?;
+        part.is_evictable(number).then(|| BlockId::new(at, number))
     }
 
-    /// Takes a block out if it is visible and nobody pins it; `leave` is called for its slots while nobody can save it anew.
+    /// Takes a block out unless it is pinned or being saved; `leave` is called for its slots while nobody can save it anew.
     pub(crate) fn evict(&self, block: BlockId, leave: impl Fn(Slot)) -> Option<Removed> {
         let mut part = self.part(block)?;
-        part.get_mut(block.number())
-            .filter(|block| block.is_visible && block.pins == 0)?;
+        if !part.is_evictable(block.number()) {
+            return None;
+        }
         let removed = part.remove(|key| self.hash(key), block.number())?;
         removed.slots.iter().for_each(|slot| leave(*slot));
         Some(removed)
     }
 
-    /// Takes the blocks out that have been partial for `age` and that nobody is filling; `leave` as in `evict`.
+    /// Takes the blocks out that have been partial for `age` unless they are being saved; `leave` as in `evict`.
     pub(crate) fn remove_stale(&self, now: Instant, age: Duration, leave: impl Fn(Slot)) -> Vec<Removed> {
         let mut all = Vec::new();
         for part in &self.parts {
@@ -150,6 +162,16 @@ impl Index {
     /// Blocks with some shards filled and others not.
     pub(crate) fn partial_blocks(&self) -> usize {
         self.parts.iter().map(|part| part.lock().partial_blocks()).sum()
+    }
+
+    /// Shards of a block that are filled.
+    #[cfg(test)]
+    pub(crate) fn filled(&self, key: &BlockKey) -> usize {
+        let hash = self.hash(key);
+        self.part_of(hash)
+            .1
+            .find(hash, key)
+            .map_or(0, |(_, block)| block.filled as usize)
     }
 
     /// Blocks of any state.

@@ -1,12 +1,13 @@
 //! One part of the index, behind its lock.
 
 use std::collections::HashMap;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::block::{Block, BlockKey, Claim, Removed};
+use super::block::{Block, BlockKey, Claim, Filled, Removed};
 use super::runs::{Runs, Shard};
 use crate::arena::Arena;
 use crate::eviction::Token;
@@ -80,17 +81,37 @@ impl Part {
         }
     }
 
-    /// A claimed shard is filled; the slots of all shards once the block is whole.
-    pub(super) fn fill(&mut self, number: u32, shard: u16, slot: Slot, now: Instant) -> Option<Vec<Slot>> {
+    /// A claimed shard is filled.
+    pub(super) fn fill(&mut self, number: u32, shard: u16, slot: Slot, now: Instant) -> Option<Filled> {
         let block = self.blocks.get_mut(number)?;
         self.runs.set(block.run, shard, Shard::Filled(slot));
         block.filled += 1;
+        let is_first = block.filled == 1;
         if block.filled < block.shards {
             self.partial.entry(number).or_insert(now);
-            return None;
+            return Some(Filled {
+                is_first,
+                whole: None,
+            });
         }
         self.partial.remove(&number);
-        Some(self.slots(number))
+        Some(Filled {
+            is_first,
+            whole: Some(self.slots(number)),
+        })
+    }
+
+    /// Whether a block can be taken out: a policy keeps it, nobody pins it, and nobody is about to fill or publish it.
+    pub(super) fn is_evictable(&self, number: u32) -> bool {
+        self.blocks.get(number).is_some_and(|block| {
+            let is_idle = || {
+                self.runs
+                    .iter(block.run, block.shards)
+                    .all(|shard| shard != Shard::Claimed)
+            };
+            let is_kept = block.token != NO_TOKEN && block.pins == 0;
+            is_kept && (block.is_visible || block.filled < block.shards && is_idle())
+        })
     }
 
     /// A claimed shard is given up; the block goes with its last shard.
@@ -117,39 +138,40 @@ impl Part {
         }
     }
 
+    /// The slot of some filled shard.
+    pub(super) fn any_slot(&self, number: u32) -> Option<Slot> {
+        self.slots(number).first().copied()
+    }
+
     /// Takes a block out.
     pub(super) fn remove(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32) -> Option<Removed> {
         let slots = self.slots(number);
-        let block = self.blocks.get(number)?;
-        let removed = Removed {
-            key: block.key,
-            token: block.token,
-            slots,
-        };
+        let block = self.blocks.get_mut(number)?;
+        let (key, run, shards) = (block.key, block.run, block.shards);
+        let token = mem::replace(&mut block.token, NO_TOKEN);
+        let is_visible = mem::take(&mut block.is_visible);
         let entry = self
             .table
-            .find_entry(hash_of(&block.key), |found| *found == number)
+            .find_entry(hash_of(&key), |found| *found == number)
             .ok()?;
         entry.remove();
-        self.runs.remove(block.run, block.shards);
+        self.runs.remove(run, shards);
         self.partial.remove(&number);
         self.blocks.remove(number);
-        Some(removed)
+        Some(Removed {
+            key,
+            token,
+            is_visible,
+            slots,
+        })
     }
 
-    /// Blocks that have been partial for `age` and that nobody is filling.
+    /// Blocks that have been partial for `age` and that can be taken out.
     pub(super) fn stale(&self, now: Instant, age: Duration) -> Vec<u32> {
         let is_old = |since: Instant| now.saturating_duration_since(since) >= age;
-        let is_idle = |number: u32| {
-            self.blocks.get(number).is_some_and(|block| {
-                self.runs
-                    .iter(block.run, block.shards)
-                    .all(|shard| shard != Shard::Claimed)
-            })
-        };
         let old = self.partial.iter().filter(|(_, since)| is_old(**since));
         old.map(|(number, _)| *number)
-            .filter(|number| is_idle(*number))
+            .filter(|number| self.is_evictable(*number))
             .collect()
     }
 

@@ -6,8 +6,8 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::Pool;
-use super::geometry::PAGE_UNIT;
-use crate::error::{Error, Result};
+use super::geometry::{Geometry, PAGE_UNIT};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Arc, Ordering};
 
 /// Small enough that the first pages are there at once, large enough that calls do not matter.
@@ -31,41 +31,68 @@ impl Growth {
     }
 }
 
-/// Starts the thread that grows `pool` until it is whole, closed, or out of memory.
+/// Has the first chunk when it returns, and starts the thread that goes on until the pool is whole, closed, or out of memory.
+///
+/// # Errors
+/// `Config` when there is no memory even for the first chunk.
 pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
+    grow_by_chunk(pool, 0, allocate_file).map_err(|errno| {
+        let error = std::io::Error::from(errno);
+        let total = pool.geometry.pool_bytes;
+        Error::new(
+            ErrorKind::Config,
+            format!(
+                "no memory for a pool of {total} bytes ({error}): free memory or give a smaller --pool-size"
+            ),
+        )
+    })?;
     let pool = Arc::clone(pool);
     thread::Builder::new()
         .name("pool-growth".into())
-        .spawn(move || grow(&pool, |offset, bytes| allocate_file(&pool, offset, bytes)))
+        .spawn(move || grow(&pool, allocate_file))
         .map_err(|error| Error::io("start the thread that reserves the pool", error))
 }
 
-/// Gives the pool memory by `allocate` (offset, bytes).
-pub(super) fn grow(pool: &Pool, allocate: impl Fn(u64, u64) -> rustix::io::Result<()>) {
+/// Gives the pool memory by `allocate` (offset, bytes) until it is whole.
+pub(super) fn grow(pool: &Pool, allocate: impl Fn(&Pool, u64, u64) -> rustix::io::Result<()>) {
     let total = pool.geometry.pool_bytes;
-    let chunk_bytes = CHUNK_BYTES
-        .max(pool.geometry.slab_bytes)
-        .max(pool.huge_page_bytes);
-    let mut ready = 0;
+    let mut ready = pool.growth.lock().ready_bytes;
     while ready < total && !pool.is_closing.load(Ordering::Relaxed) {
-        let chunk = chunk_bytes.min(total - ready);
-        if let Err(errno) = allocate(ready, chunk) {
-            let error = std::io::Error::from(errno);
-            let remedy = "free memory and restart, or give a smaller --pool-size";
-            pool.growth.lock().report(format!(
-                "the pool has {ready} of {total} bytes ({error}): {remedy}"
-            ));
-            break;
+        match grow_by_chunk(pool, ready, &allocate) {
+            Ok(now_ready) => ready = now_ready,
+            Err(errno) => {
+                let error = std::io::Error::from(errno);
+                let remedy = "free memory and restart, or give a smaller --pool-size";
+                let problem = format!("the pool has {ready} of {total} bytes ({error}): {remedy}");
+                pool.growth.lock().report(problem);
+                break;
+            }
         }
-        touch(pool, ready, chunk);
-        ready += chunk;
-        pool.slabs
-            .lock()
-            .set_ready((ready / pool.geometry.slab_bytes) as u32);
-        pool.growth.lock().ready_bytes = ready;
     }
     pool.slabs.lock().end_growth();
     pool.growth.lock().has_ended = true;
+}
+
+/// One chunk more than `ready` bytes; how many are ready then.
+fn grow_by_chunk(
+    pool: &Pool,
+    ready: u64,
+    allocate: impl Fn(&Pool, u64, u64) -> rustix::io::Result<()>,
+) -> rustix::io::Result<u64> {
+    let Geometry {
+        pool_bytes,
+        slab_bytes,
+    } = pool.geometry;
+    let chunk = CHUNK_BYTES
+        .max(slab_bytes)
+        .max(pool.huge_page_bytes)
+        .min(pool_bytes - ready);
+    allocate(pool, ready, chunk)?;
+    touch(pool, ready, chunk);
+    let ready = ready + chunk;
+    pool.slabs.lock().set_ready((ready / slab_bytes) as u32);
+    pool.growth.lock().ready_bytes = ready;
+    Ok(ready)
 }
 
 pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io::Result<()> {

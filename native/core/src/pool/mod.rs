@@ -82,7 +82,7 @@ pub(crate) struct PoolState {
 }
 
 impl Pool {
-    /// Makes the files and maps them; a thread goes on to reserve the memory.
+    /// Makes the files, maps them and reserves the first memory; a thread goes on with the rest.
     ///
     /// # Errors
     /// `Config` for a size or directory that cannot be had, `Conflict` when a living daemon or a stranger has the files.

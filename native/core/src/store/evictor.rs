@@ -128,7 +128,8 @@ fn wait(signal: &Signal, next_sweep: Instant) -> Option<BTreeSet<ClassId>> {
     }
 }
 
-fn make_room_ahead(store: &Store, class: ClassId) {
+/// Evicts until the high mark, or until nothing more can go.
+pub(super) fn make_room_ahead(store: &Store, class: ClassId) {
     let is_enough = || {
         let room = store.pool.room(class);
         room.free_pages + room.pages_to_come > 0 && !is_below(room, HIGH_PERCENT)

@@ -51,7 +51,7 @@ struct Counts {
 }
 
 impl Store {
-    /// Maps the pool and its slot table; a thread goes on to reserve the pool's memory.
+    /// Maps the pool and its slot table and has the first memory; a thread goes on to reserve the rest.
     ///
     /// # Errors
     /// `Config` for a pool that cannot be had as asked, `Conflict` for one that a living daemon owns.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::space::Space;
 use super::{Store, evictor};
-use crate::index::{BlockId, BlockKey};
+use crate::index::{BlockId, BlockKey, Removed};
 use crate::pool::{ClassId, Slot, SlotState};
 use crate::space::SpaceId;
 use crate::sync::{Arc, Ordering};
@@ -92,7 +92,7 @@ impl Store {
         let spaces = self.spaces.all();
         let candidates = spaces
             .iter()
-            .filter(|space| space.counts.blocks.load(Ordering::Relaxed) > 0 && may_give(space));
+            .filter(|space| space.counts.kept.load(Ordering::Relaxed) > 0 && may_give(space));
         let with_age = candidates.filter_map(|space| {
             let used = space.policy.lock().coldest()?;
             Some((now.wrapping_sub(used), space))
@@ -102,25 +102,33 @@ impl Store {
             .map(|(_, space)| Arc::clone(space))
     }
 
-    /// Evicts a block unless it is pinned or gone; whether it went.
+    /// Evicts a block unless it is pinned, being saved or gone; whether it went.
     fn evict(&self, block: BlockId) -> bool {
         let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
-        let Some(removed) = self.index.evict(block, leave) else {
-            return false;
-        };
+        let removed = self.index.evict(block, leave);
+        removed.iter().for_each(|removed| self.discard(removed));
+        removed.is_some()
+    }
+
+    /// Tells policy and accounts that a block has left the index, and frees its pages.
+    pub(super) fn discard(&self, removed: &Removed) {
         if let Ok(space) = self.spaces.get(removed.key.space) {
             let fingerprint = self.index.fingerprint(&removed.key);
             space.policy.lock().remove(removed.token, fingerprint);
-            space.counts.blocks.fetch_sub(1, Ordering::Relaxed);
-            space.counts.evictions.fetch_add(1, Ordering::Relaxed);
+            space.counts.kept.fetch_sub(1, Ordering::Relaxed);
+            if removed.is_visible {
+                space.counts.blocks.fetch_sub(1, Ordering::Relaxed);
+                space.counts.evictions.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.counts.partial_blocks_dropped.fetch_add(1, Ordering::Relaxed);
+            }
         }
         removed.slots.iter().for_each(|slot| self.pool.free(*slot));
-        true
     }
 
     /// Evicts all blocks of the slab that has a page of this block, or none of them; whether they went.
     fn empty_slab_of(&self, block: BlockId) -> bool {
-        let Some(slot) = self.index.slot(block, 0) else {
+        let Some(slot) = self.index.any_slot(block) else {
             return false;
         };
         let slots = self.pool.begin_drain(slot);
@@ -138,11 +146,7 @@ impl Store {
 
     /// The block of a taken slot, by its record, if it could be evicted now.
     fn evictable_block_at(&self, slot: Slot) -> Option<BlockId> {
-        let record = self
-            .pool
-            .slots
-            .read(slot)
-            .filter(|record| record.state == SlotState::Sealed)?;
+        let record = self.pool.slots.read(slot)?;
         let block = self.index.evictable(&BlockKey {
             hash: record.hash,
             space: SpaceId(record.space),

@@ -10,7 +10,7 @@ use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
 use crate::space::SpaceId;
 use crate::sync::{Arc, Ordering};
 
-/// A block of which some shards are filled waits this long for the others.
+/// A block of which some shards are filled waits at most this long for the others; less when room is needed.
 pub const PARTIAL_BLOCK_TTL: Duration = Duration::from_secs(300);
 
 /// The answer to a reservation.
@@ -52,22 +52,28 @@ impl PageWriter {
         self.is_sealed = true;
         let store = &self.store;
         store.pool.slots.set_state(self.slot, SlotState::Filled);
-        match store
+        let Some(filled) = store
             .index
             .fill(self.block, self.shard, self.slot, Instant::now())
-        {
+        else {
+            return;
+        };
+        if filled.is_first {
+            let fingerprint = store.index.fingerprint(&self.key);
+            let now = store.tick();
+            let token = self.space.policy.lock().insert(self.block, fingerprint, now);
+            self.space.counts.kept.fetch_add(1, Ordering::Relaxed);
+            store.index.keep(self.block, token);
+        }
+        match filled.whole {
             None => store.evictor.watch_partial_blocks(),
             Some(slots) => {
-                // The policy knows the block before anybody sees it, and nobody evicts it before it is visible.
-                let fingerprint = store.index.fingerprint(&self.key);
-                let now = store.tick();
-                let token = self.space.policy.lock().insert(self.block, fingerprint, now);
-                slots
-                    .iter()
-                    .for_each(|slot| store.pool.slots.set_state(*slot, SlotState::Sealed));
+                for slot in slots {
+                    store.pool.slots.set_state(slot, SlotState::Sealed);
+                }
                 self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
                 self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
-                store.index.publish(self.block, token);
+                store.index.publish(self.block);
             }
         }
     }
@@ -152,13 +158,7 @@ impl Store {
     pub fn drop_stale_partial_blocks(&self, now: Instant) -> usize {
         let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
         let stale = self.index.remove_stale(now, PARTIAL_BLOCK_TTL, leave);
-        stale
-            .iter()
-            .flat_map(|removed| &removed.slots)
-            .for_each(|slot| self.pool.free(*slot));
-        self.counts
-            .partial_blocks_dropped
-            .fetch_add(stale.len() as u64, Ordering::Relaxed);
+        stale.iter().for_each(|removed| self.discard(removed));
         stale.len()
     }
 }

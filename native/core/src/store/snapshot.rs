@@ -23,7 +23,7 @@ pub struct StoreSnapshot {
     pub in_flight_pages: u64,
     /// Blocks of which some shards are filled and others are not.
     pub partial_blocks: u64,
-    /// Partial blocks dropped because the rest did not come in time.
+    /// Partial blocks dropped because the rest did not come in time, or before that to make room.
     pub partial_blocks_dropped: u64,
     /// Blocks that a lookup, lease or load pins.
     pub pinned_blocks: u64,

@@ -16,9 +16,12 @@ pub(super) struct ShardPages {
     pub(super) page_bytes: u64,
 }
 
-/// Counts since the space was made; `blocks` is what is visible now.
+/// Two gauges, then counts since the space was made.
 #[derive(Debug, Default)]
 pub(super) struct SpaceCounts {
+    /// Blocks that the policy keeps: visible and partial ones.
+    pub(super) kept: AtomicU64,
+    /// Visible blocks.
     pub(super) blocks: AtomicU64,
     pub(super) hits: AtomicU64,
     pub(super) misses: AtomicU64,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 
-use super::key;
+use super::{fill, key};
 use crate::eviction::Token;
 use crate::index::{BlockId, Claim, Index};
 use crate::pool::Slot;
@@ -50,6 +50,10 @@ impl Model {
     fn is_visible(&self) -> bool {
         self.filled.len() == usize::from(SHARDS)
     }
+
+    fn is_evictable(&self) -> bool {
+        !self.filled.is_empty() && self.claimed.is_empty() && self.pins == 0
+    }
 }
 
 proptest! {
@@ -79,11 +83,10 @@ proptest! {
                         next_slot += 1;
                         block.filled.insert(shard, Slot(next_slot));
                         let id = block.id.unwrap();
-                        let slots = index.fill(id, shard, Slot(next_slot), Instant::now());
+                        let slots = fill(&index, id, shard, Slot(next_slot), Token(number), Instant::now());
                         prop_assert_eq!(slots.is_some(), block.is_visible());
                         if let Some(slots) = slots {
                             prop_assert_eq!(slots, block.filled.values().copied().collect::<Vec<_>>());
-                            index.publish(id, Token(number));
                         }
                     }
                 }
@@ -118,7 +121,7 @@ proptest! {
                 }
                 Step::Evict(number) => {
                     let block = &mut model[number as usize];
-                    let may_go = block.is_visible() && block.pins == 0;
+                    let may_go = block.is_evictable();
                     prop_assert_eq!(index.evictable(&key(number)).is_some(), may_go);
                     if let Some(id) = block.id {
                         let left = RefCell::new(Vec::new());
@@ -126,6 +129,7 @@ proptest! {
                         prop_assert_eq!(removed.is_some(), may_go);
                         if let Some(removed) = removed {
                             prop_assert_eq!((removed.key, removed.token), (key(number), Token(number)));
+                            prop_assert_eq!(removed.is_visible, block.is_visible());
                             prop_assert_eq!(&removed.slots, &block.filled.values().copied().collect::<Vec<_>>());
                             prop_assert_eq!(removed.slots, left.into_inner());
                             *block = Model::default();

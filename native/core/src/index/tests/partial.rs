@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::key;
+use super::{fill, key};
+use crate::eviction::Token;
 use crate::index::{Claim, Index};
 use crate::pool::Slot;
 
@@ -16,7 +17,7 @@ fn partial_blocks_leave_after_their_time_unless_somebody_is_filling_them() {
         let Claim::Granted(block) = index.claim(key(number), 3, 0) else {
             panic!("not granted")
         };
-        assert!(index.fill(block, 0, Slot(number), start).is_none());
+        assert!(fill(&index, block, 0, Slot(number), Token(number), start).is_none());
     }
     let Claim::Granted(claimed) = index.claim(key(1), 3, 1) else {
         panic!("not granted")
@@ -47,9 +48,39 @@ fn a_block_that_is_filled_in_time_is_partial_no_more() {
     let Claim::Granted(block) = index.claim(key(0), 2, 0) else {
         panic!("not granted")
     };
-    index.fill(block, 0, Slot(0), start);
+    fill(&index, block, 0, Slot(0), Token(0), start);
     index.claim(key(0), 2, 1);
-    assert_eq!(index.fill(block, 1, Slot(1), start), Some(vec![Slot(0), Slot(1)]));
+    assert_eq!(
+        fill(&index, block, 1, Slot(1), Token(0), start),
+        Some(vec![Slot(0), Slot(1)])
+    );
     assert!(index.remove_stale(start + 2 * AGE, AGE, |_| ()).is_empty());
     assert_eq!((index.blocks(), index.partial_blocks()), (1, 0));
+}
+
+#[test]
+fn a_block_is_not_evicted_between_its_last_page_and_its_publication() {
+    let index = Index::new();
+    let Claim::Granted(block) = index.claim(key(0), 2, 0) else {
+        panic!("not granted")
+    };
+    assert!(index.fill(block, 0, Slot(0), Instant::now()).unwrap().is_first);
+    assert!(index.evict(block, |_| ()).is_none(), "no policy keeps it yet");
+    index.keep(block, Token(0));
+    assert!(index.evictable(&key(0)).is_some());
+    index.claim(key(0), 2, 1);
+    assert!(index.evict(block, |_| ()).is_none(), "a shard is being saved");
+    assert!(
+        index
+            .fill(block, 1, Slot(1), Instant::now())
+            .unwrap()
+            .whole
+            .is_some()
+    );
+    assert!(
+        index.evict(block, |_| ()).is_none(),
+        "it is about to be published"
+    );
+    index.publish(block);
+    assert_eq!(index.evict(block, |_| ()).unwrap().slots, [Slot(0), Slot(1)]);
 }

@@ -20,11 +20,11 @@ fn out_of_memory_midway_leaves_a_smaller_pool_that_works_and_says_so() {
         Place::choose(Some(dir.path()), MIB).unwrap(),
     );
     let pool = pool.unwrap();
-    grow(&pool, |offset, bytes| {
+    grow(&pool, |pool, offset, bytes| {
         if offset > 0 {
             Err(Errno::NOSPC)
         } else {
-            allocate_file(&pool, offset, bytes)
+            allocate_file(pool, offset, bytes)
         }
     });
     let state = pool.state();
@@ -53,7 +53,7 @@ fn anonymous_memory_works_like_a_file() {
         reason: "a test".to_owned(),
     };
     let pool = Pool::create(config(4 * MIB, dir.path()), 0, "stem", place).unwrap();
-    grow(&pool, |offset, bytes| allocate_file(&pool, offset, bytes));
+    grow(&pool, allocate_file);
     assert_eq!(
         (pool.kind(), pool.path(), pool.fallback()),
         (PoolKind::Memfd, None, Some("a test"))

@@ -1,6 +1,7 @@
 //! Random operations on a tiny pool, against a model of what was saved and what is held.
 //!
-//! The model does not know what is evicted when: it knows which bytes a hash may give, and what may not be missing.
+//! The model does not know what will be evicted: it notices, and knows what may not be. The evictor's thread is stopped, and
+//! its work is a step of its own, so that a failure can be repeated and shrunk.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,8 +11,10 @@ use proptest::prelude::*;
 use super::fixture::{Fixture, Hash, MIB, random_bytes, random_hash};
 use crate::error::ErrorKind;
 use crate::eviction::PolicyKind;
+use crate::index::BlockKey;
 use crate::lease::{LEASE_TTL, LeaseId, LeaseTable, LoadPass, SessionId};
 use crate::space::SpaceId;
+use crate::store::evictor::make_room_ahead;
 use crate::store::{Hits, PARTIAL_BLOCK_TTL, PageWriter, Reserved};
 use crate::sync::Arc;
 
@@ -54,6 +57,9 @@ enum Step {
     Release(prop::sample::Index),
     Renew(prop::sample::Index),
     EndOwner(u64),
+    MakeRoom {
+        space: usize,
+    },
     Wait(Duration),
 }
 
@@ -76,6 +82,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => which().prop_map(Step::Release),
         1 => which().prop_map(Step::Renew),
         1 => (0..OWNERS).prop_map(Step::EndOwner),
+        2 => space().prop_map(|space| Step::MakeRoom { space }),
         1 => (0..400_u64).prop_map(|seconds| Step::Wait(Duration::from_secs(seconds))),
     ];
     prop::collection::vec(step, 1..120)
@@ -124,6 +131,9 @@ struct Machine {
     held: Vec<Held>,
     model_leases: Vec<ModelLease>,
     passes: Vec<Pass>,
+    /// Whole blocks that were evicted, and partial ones.
+    evicted: u64,
+    dropped: u64,
 }
 
 /// Takes one of `items`, if there are any.
@@ -134,6 +144,8 @@ fn take<T>(items: &mut Vec<T>, which: &prop::sample::Index) -> Option<T> {
 impl Machine {
     fn new(policy: PolicyKind) -> Self {
         let fixture = Fixture::with_policy(POOL_BYTES, policy);
+        fixture.store.evictor.stop();
+        fixture.store.evictor.join().unwrap();
         Self {
             spaces: SPACES.iter().map(|pages| fixture.space(pages)).collect(),
             hashes: (0..HASHES).map(|_| random_hash()).collect(),
@@ -145,6 +157,8 @@ impl Machine {
             held: Vec::new(),
             model_leases: Vec::new(),
             passes: Vec::new(),
+            evicted: 0,
+            dropped: 0,
         }
     }
 
@@ -168,6 +182,39 @@ impl Machine {
             .any(|writer| (writer.block, writer.shard) == (block, shard))
     }
 
+    fn key(&self, block: Block) -> BlockKey {
+        BlockKey::new(self.spaces[block.0], &self.hashes[block.1])
+    }
+
+    /// Forgets what was evicted since the last call, which nobody may have held or been saving.
+    fn notice_evictions(&mut self) -> Result<(), TestCaseError> {
+        for block in self.filled.keys().copied().collect::<Vec<_>>() {
+            let found = self.fixture.store.index.filled(&self.key(block));
+            if found == self.filled[&block].len() {
+                continue;
+            }
+            prop_assert_eq!(found, 0, "a block loses all its shards or none");
+            prop_assert!(!self.is_held(block), "a held block was evicted");
+            let is_being_saved = self.writers.iter().any(|writer| writer.block == block);
+            prop_assert!(!is_being_saved, "a block was evicted under its writer");
+            let gone = if self.is_whole(block) {
+                &mut self.evicted
+            } else {
+                &mut self.dropped
+            };
+            *gone += 1;
+            self.filled.remove(&block);
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self, space: usize) -> Result<(), TestCaseError> {
+        let store = &self.fixture.store;
+        let class = store.spaces.get(self.spaces[space]).unwrap().shards[0].class;
+        make_room_ahead(store, class);
+        self.notice_evictions()
+    }
+
     fn reserve(&mut self, block: Block, shard: usize) -> Result<bool, TestCaseError> {
         let (space, hash) = block;
         let shard = shard % SPACES[space].len();
@@ -175,25 +222,17 @@ impl Machine {
             .filled
             .get(&block)
             .is_some_and(|shards| shards.contains_key(&shard));
-        match self
+        let is_free = !is_filled && !self.has_writer(block, shard);
+        let reserved = self
             .fixture
-            .reserve(self.spaces[space], shard as u32, &self.hashes[hash])
-        {
+            .reserve(self.spaces[space], shard as u32, &self.hashes[hash]);
+        self.notice_evictions()?;
+        match reserved {
             Reserved::Present => prop_assert!(is_filled),
             Reserved::InFlight => prop_assert!(self.has_writer(block, shard)),
-            Reserved::NoSpace => {
-                prop_assert!(!self.has_writer(block, shard));
-                if is_filled {
-                    prop_assert!(self.is_whole(block) && !self.is_held(block), "it was evicted");
-                    self.filled.remove(&block);
-                }
-            }
+            Reserved::NoSpace => prop_assert!(is_free),
             Reserved::Page(writer) => {
-                prop_assert!(!self.has_writer(block, shard));
-                if is_filled {
-                    prop_assert!(self.is_whole(block) && !self.is_held(block), "it was evicted");
-                    self.filled.remove(&block);
-                }
+                prop_assert!(is_free);
                 let bytes = random_bytes(writer.page().len());
                 writer.page().write(&bytes);
                 self.writers.push(Writer {
@@ -232,14 +271,12 @@ impl Machine {
             .collect();
         let hashes: Vec<_> = blocks.iter().map(|(_, hash)| self.hashes[*hash]).collect();
         let hits = self.fixture.lookup(self.spaces[space], &hashes);
-        let (found, missed) = blocks.split_at(hits.len());
-        if let Some(block) = missed.first() {
-            prop_assert!(!self.is_held(*block), "a held block is a miss");
-        }
-        let held = Held {
-            hits,
-            blocks: found.to_vec(),
-        };
+        let found: Vec<_> = blocks
+            .into_iter()
+            .take_while(|block| self.is_whole(*block))
+            .collect();
+        prop_assert_eq!(hits.len(), found.len());
+        let held = Held { hits, blocks: found };
         self.check_bytes(&held.blocks, |index, shard| {
             held.hits.page(index, shard).map(|page| page.read())
         })?;
@@ -387,6 +424,7 @@ impl Machine {
                     .count();
                 prop_assert_eq!(self.leases.end_owner(SessionId(owner)), ended);
             }
+            Step::MakeRoom { space } => self.make_room(space)?,
             Step::Wait(time) => self.wait(time),
         }
         Ok(())
@@ -405,13 +443,17 @@ impl Machine {
             .collect();
         let held = held.into_iter().filter(|block| self.is_held(*block)).count();
         prop_assert_eq!(snapshot.pinned_blocks, held as u64);
-        let is_partial = |(block, shards): &(&Block, &BTreeMap<usize, Vec<u8>>)| {
-            !shards.is_empty() && !self.is_whole(**block)
-        };
+        let whole = self.filled.keys().filter(|block| self.is_whole(**block)).count();
         prop_assert_eq!(
-            snapshot.partial_blocks,
-            self.filled.iter().filter(is_partial).count() as u64
+            snapshot.spaces.iter().map(|space| space.blocks).sum::<u64>(),
+            whole as u64
         );
+        prop_assert_eq!(snapshot.partial_blocks, (self.filled.len() - whole) as u64);
+        prop_assert_eq!(
+            snapshot.spaces.iter().map(|space| space.evictions).sum::<u64>(),
+            self.evicted
+        );
+        prop_assert_eq!(snapshot.partial_blocks_dropped, self.dropped);
         Ok(())
     }
 

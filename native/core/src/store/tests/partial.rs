@@ -53,3 +53,17 @@ fn a_visible_block_is_not_partial_however_old() {
     );
     assert_eq!(fixture.read(space, 0, &hash), Some(bytes));
 }
+
+#[test]
+fn partial_blocks_give_way_under_pressure_and_are_counted() {
+    let fixture = Fixture::new(4 * MIB);
+    let space = fixture.space(&[65_536, 65_536]);
+    for _ in 0..1000 {
+        fixture.save_shard(space, 0, &random_hash());
+    }
+    let snapshot = fixture.snapshot();
+    assert_eq!(snapshot.no_space, 0);
+    assert_eq!(snapshot.partial_blocks + snapshot.partial_blocks_dropped, 1000);
+    assert_eq!(snapshot.pool.used_bytes, snapshot.partial_blocks * 65_536);
+    assert_eq!((snapshot.spaces[0].blocks, snapshot.spaces[0].evictions), (0, 0));
+}

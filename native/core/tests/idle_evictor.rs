@@ -1,0 +1,84 @@
+//! A store that nobody uses uses no processor time.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pegaflow_core::eviction::PolicyKind;
+use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceKey};
+use pegaflow_core::store::{Reserved, Store, StoreConfig};
+
+/// How often the thread of this name went to sleep so far; None when there is no such thread.
+fn sleeps(thread: &str) -> Option<u64> {
+    let tasks = fs::read_dir("/proc/self/task")
+        .unwrap()
+        .map(|task| task.unwrap().path());
+    let named = |path: &std::path::PathBuf| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == thread)
+    };
+    let status = fs::read_to_string(tasks.into_iter().find(named)?.join("status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
+        .unwrap();
+    line.trim().parse().ok()
+}
+
+#[test]
+fn the_evictor_sleeps_while_nothing_is_wanted() {
+    let dir = tempfile::TempDir::new_in("/dev/shm").unwrap();
+    let config = StoreConfig {
+        pool_bytes: 16 << 20,
+        pool_dir: Some(dir.path().to_owned()),
+        socket: dir.path().join("daemon.sock"),
+        boot_id: 1,
+        policy: PolicyKind::Lru,
+    };
+    let store = Store::open(config).unwrap();
+    let shards = vec![ShardGeometry {
+        page_bytes: 4096,
+        digest: [0; 32],
+    }];
+    let key = SpaceKey {
+        namespace: [1; 32],
+        group: 0,
+    };
+    let space = store
+        .space(
+            key,
+            SpaceGeometry {
+                hash_bytes: 32,
+                shards,
+            },
+        )
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while store.snapshot().pool.is_growing {
+        assert!(Instant::now() < deadline, "the pool is not ready");
+        thread::yield_now();
+    }
+    while store.snapshot().spaces.iter().all(|space| space.evictions == 0) {
+        assert!(Instant::now() < deadline, "the evictor never ran");
+        let hash: [u8; 32] = rand::random();
+        match store.reserve(space, 0, &hash).unwrap() {
+            Reserved::Page(writer) => writer.seal(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // It went to sleep when a whole window passes in which it neither woke nor slept anew.
+    let window = Duration::from_millis(300);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let before = sleeps("evictor").expect("the evictor's thread");
+        thread::sleep(window);
+        if sleeps("evictor") == Some(before) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the evictor wakes up for nothing");
+    }
+    store.close(false).unwrap();
+    assert_eq!(sleeps("evictor"), None, "the thread ends with the store");
+}
