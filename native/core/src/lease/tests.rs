@@ -231,21 +231,12 @@ fn a_lease_without_blocks_or_ranks_is_refused() {
 fn an_owner_holds_no_more_leases_than_the_limit_which_is_its_own() {
     let leased = Leased::new(1);
     let hits = leased.hits();
-    let last = (0..LEASES_PER_OWNER)
-        .map(|_| leased.table.grant(OWNER, hits.clone(), 1, leased.start).unwrap())
-        .last()
-        .unwrap();
-    assert_eq!(
-        leased
-            .table
-            .grant(OWNER, hits.clone(), 1, leased.start)
-            .unwrap_err()
-            .kind(),
-        ErrorKind::Limit
-    );
-    leased.table.grant(OTHER, hits.clone(), 1, leased.start).unwrap();
-    assert!(leased.table.release(OWNER, last));
-    leased.table.grant(OWNER, hits, 1, leased.start).unwrap();
+    let grant = |owner| leased.table.grant(owner, hits.clone(), 1, leased.start);
+    let leases: Vec<_> = (0..LEASES_PER_OWNER).map(|_| grant(OWNER).unwrap()).collect();
+    assert_eq!(grant(OWNER).unwrap_err().kind(), ErrorKind::Limit);
+    grant(OTHER).unwrap();
+    assert!(leased.table.release(OWNER, leases[0]));
+    grant(OWNER).unwrap();
     assert_eq!(leased.table.end_owner(OWNER), LEASES_PER_OWNER);
 }
 
