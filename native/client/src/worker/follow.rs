@@ -9,9 +9,7 @@ use tonic::Status;
 
 use super::state::Shared;
 use super::transfer::Outcome;
-
-/// A transfer without an answer is revoked after this.
-const DEADLINE: Duration = Duration::from_secs(30);
+use crate::session::overdue;
 
 /// How often a word that the daemon has taken is read while its end is waited for.
 const TAKEN_POLL: Duration = Duration::from_millis(1);
@@ -34,7 +32,7 @@ pub(super) async fn follow(
             Err(status) => return until_free(&shared, id, status.message()).await,
         },
         () = revoked.notified() => "the engine revoked it".to_owned(),
-        () = sleep(DEADLINE) => format!("the daemon did not answer within {} s", DEADLINE.as_secs()),
+        () = sleep(shared.deadline) => overdue("the transfer", shared.deadline).to_string(),
     };
     tokio::select! {
         biased;

@@ -8,6 +8,7 @@ mod state;
 mod transfer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use pegaflow_core::grant::IssuedGrant;
@@ -24,6 +25,11 @@ use crate::error::{ClientError, ClientErrorKind, Result};
 pub use config::{EngineLayout, WorkerConfig};
 pub use transfer::{TransferEnd, TransferKind};
 
+#[cfg(test)]
+mod tests;
+
+const TRANSFER_DEADLINE: Duration = Duration::from_secs(30);
+
 /// One worker's session: it connects, connects again and registers again by itself.
 #[derive(Debug)]
 pub struct WorkerClient {
@@ -34,7 +40,11 @@ pub struct WorkerClient {
 impl WorkerClient {
     /// Does nothing before [`identify`](Self::identify).
     pub fn new(config: WorkerConfig) -> Result<Self> {
-        let shared = Arc::new(Shared::new(config));
+        Self::with_deadline(config, TRANSFER_DEADLINE)
+    }
+
+    fn with_deadline(config: WorkerConfig, deadline: Duration) -> Result<Self> {
+        let shared = Arc::new(Shared::new(config, deadline));
         let role = Arc::clone(&shared);
         let background = Background::start("pega-worker", move |closing| async move {
             tokio::select! {

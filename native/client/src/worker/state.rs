@@ -1,6 +1,7 @@
 //! What callers and the background thread share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -13,6 +14,8 @@ use super::transfer::Transfers;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: WorkerConfig,
+    /// A transfer without an answer is revoked after this.
+    pub(super) deadline: Duration,
     pub(super) identity: watch::Sender<Option<EngineIdentity>>,
     state: Mutex<State>,
 }
@@ -27,9 +30,10 @@ pub(super) struct State {
 }
 
 impl Shared {
-    pub(super) fn new(config: WorkerConfig) -> Self {
+    pub(super) fn new(config: WorkerConfig, deadline: Duration) -> Self {
         Self {
             config,
+            deadline,
             identity: watch::Sender::new(None),
             state: Mutex::default(),
         }

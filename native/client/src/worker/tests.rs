@@ -1,0 +1,2 @@
+mod deadline;
+mod layout_json;

@@ -1,0 +1,208 @@
+//! A worker and a daemon in a process of its own, which is stopped, killed, and told to end.
+//!
+//! This program is both processes, so it has its own `main`; its tests run at the same time.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pegaflow_client::{TransferEnd, WorkerClient, stop};
+use rustix::process::{Pid, Signal, kill_process};
+
+#[path = "client/fake/mod.rs"]
+#[expect(dead_code, reason = "the other tests use all of it")]
+mod fake;
+#[path = "client/stage.rs"]
+#[expect(dead_code, reason = "the other tests use all of it")]
+mod stage;
+
+use fake::{BOOT, FakeDaemon, Script};
+use stage::{LIMIT, Stage, ends, eventually, hashes};
+
+const TESTS: [(&str, fn()); 4] = [
+    (
+        "a_load_in_mid_copy_ends_when_the_daemon_s_process_has",
+        a_load_in_mid_copy_ends_when_the_daemon_s_process_has,
+    ),
+    (
+        "a_load_in_mid_copy_waits_for_a_stopped_daemon",
+        a_load_in_mid_copy_waits_for_a_stopped_daemon,
+    ),
+    (
+        "saves_to_a_stopped_daemon_are_revoked",
+        saves_to_a_stopped_daemon_are_revoked,
+    ),
+    (
+        "stop_returns_when_the_process_has_ended",
+        stop_returns_when_the_process_has_ended,
+    ),
+];
+
+fn main() {
+    match std::env::args().collect::<Vec<_>>().as_slice() {
+        [_, role, socket] if role == "serve" => serve(Path::new(socket)),
+        _ => {
+            let running = TESTS.map(|(name, test)| (name, thread::spawn(test)));
+            for (name, test) in running {
+                test.join().unwrap_or_else(|_| std::process::abort());
+                println!("test {name} ... ok");
+            }
+        }
+    }
+}
+
+/// Loads take the grant and copy until this process is told to go on; then they give it back, and end.
+fn serve(socket: &Path) {
+    let (go_on, waits) = tokio::sync::watch::channel(false);
+    let load =
+        move |(grants, request): (std::sync::Arc<pegaflow_core::grant::GrantFile>, _)| -> fake::Answer<_> {
+            let mut waits = waits.clone();
+            Box::pin(async move {
+                let request: pegaflow_proto::v1::LoadRequest = request;
+                let grant = request.grant.unwrap();
+                let taken = grants.take(grant.slot, grant.generation).unwrap().unwrap();
+                println!("taken");
+                waits.wait_for(|go_on| *go_on).await.unwrap();
+                drop(taken);
+                std::future::pending().await
+            })
+        };
+    let _daemon = FakeDaemon::start(
+        socket,
+        Script {
+            load: Box::new(load),
+            ..Script::default()
+        },
+    );
+    println!("ready");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    go_on.send_replace(true);
+    loop {
+        thread::park();
+    }
+}
+
+struct Daemon {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Daemon {
+    fn start(socket: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .arg("serve")
+            .arg(socket)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut daemon = Self { child, lines };
+        daemon.expect("ready");
+        daemon
+    }
+
+    fn expect(&mut self, line: &str) {
+        assert_eq!(self.lines.next().unwrap().unwrap(), line);
+    }
+
+    fn go_on(&mut self) {
+        writeln!(self.child.stdin.as_mut().unwrap()).unwrap();
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A worker with a load that the daemon has taken.
+fn copying(stage: &Stage) -> (Daemon, WorkerClient, u64) {
+    let mut daemon = Daemon::start(&stage.socket);
+    let worker = registered(stage);
+    let id = worker.load("l", 1, BOOT, 0, vec![1]).unwrap();
+    daemon.expect("taken");
+    (daemon, worker, id)
+}
+
+fn registered(stage: &Stage) -> WorkerClient {
+    let worker = stage.worker();
+    worker.identify([1; 16], [2; 32]).unwrap();
+    eventually("registered", || worker.attached().unwrap());
+    worker
+}
+
+fn assert_failed(end: &TransferEnd, id: u64) {
+    assert_eq!((end.transfer_id, end.ok), (id, false));
+}
+
+fn a_load_in_mid_copy_ends_when_the_daemon_s_process_has() {
+    let stage = Stage::new();
+    let (daemon, worker, id) = copying(&stage);
+    assert!(!worker.revoke(id).unwrap());
+    daemon.signal(Signal::KILL);
+    let begun = Instant::now();
+    assert_failed(&ends(&worker, 1)[0], id);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+fn a_load_in_mid_copy_waits_for_a_stopped_daemon() {
+    let stage = Stage::new();
+    let (mut daemon, worker, id) = copying(&stage);
+    daemon.signal(Signal::STOP);
+    // The connection is given up after some seconds; the blocks are not.
+    eventually("given up", || !worker.attached().unwrap());
+    assert_eq!(
+        (
+            worker.revoke(id).unwrap(),
+            worker.in_flight().unwrap(),
+            worker.poll().unwrap()
+        ),
+        (false, 1, vec![])
+    );
+    daemon.go_on();
+    daemon.signal(Signal::CONT);
+    let begun = Instant::now();
+    assert_failed(&ends(&worker, 1)[0], id);
+    eventually("registered again", || worker.attached().unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+fn saves_to_a_stopped_daemon_are_revoked() {
+    let stage = Stage::new();
+    let daemon = Daemon::start(&stage.socket);
+    let worker = registered(&stage);
+    daemon.signal(Signal::STOP);
+    let begun = Instant::now();
+    let id = worker.save("s", hashes(1, 1), vec![0]).unwrap().unwrap();
+    let end = &ends(&worker, 1)[0];
+    assert_failed(end, id);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(worker.save("s", hashes(1, 1), vec![0]).unwrap(), None);
+    daemon.signal(Signal::CONT);
+}
+
+fn stop_returns_when_the_process_has_ended() {
+    let stage = Stage::new();
+    let mut daemon = Daemon::start(&stage.socket);
+    let stopped = stop(&stage.socket, false, LIMIT).unwrap();
+    assert_eq!((stopped.pid, stopped.pool_bytes_kept), (daemon.child.id(), 4_096));
+    assert!(
+        daemon.child.try_wait().unwrap().is_some(),
+        "the process still runs"
+    );
+}
