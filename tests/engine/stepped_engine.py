@@ -16,6 +16,7 @@ from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
 _DRIVER: Final = Path(__file__).with_name("driver.py")
 _DRAIN_S: Final = 60.0
 _END_S: Final = 30.0
+_MOST_STEPS_TO_LOAD: Final = 1000
 
 MISSION_CONNECTOR: Final[Mapping[str, object]] = {
     "kv_connector": "PegaKVConnector",
@@ -116,6 +117,21 @@ class SteppedEngine:
             message = self._read()
         return [_answer(finished) for finished in message["answer"]]
 
+    def step_into_load(self, act: Callable[[], None] | None = None) -> None:
+        """Step until a load begins; ``act`` is called when it is ordered and not yet begun."""
+        loading: list[str] = []
+
+        def note(scheduled: Scheduled) -> None:
+            loading.extend(scheduled.loading)
+            if loading and act is not None:
+                act()
+
+        for _ in range(_MOST_STEPS_TO_LOAD):
+            assert self.step(pause=note) == [], "a request ended before the load began"
+            if loading:
+                return
+        raise AssertionError(f"no load began within {_MOST_STEPS_TO_LOAD} steps")
+
     def drain(self) -> dict[str, Answer]:
         """Steps until the scheduler holds no request: the answers, by request."""
         answers = [_answer(finished) for finished in self._ask("drain", seconds=_DRAIN_S)]
@@ -135,12 +151,8 @@ class SteppedEngine:
         assert self._ask("reset"), "vLLM still holds blocks and does not reset its prefix cache"
 
     def hits(self) -> Hits:
-        """The engine's counters so far."""
-        counters = self._ask("counters")
-        return Hits(
-            local=counters["prefix_cache_hits"],
-            external=counters.get("external_prefix_cache_hits", 0),
-        )
+        """The scheduler's own counts so far."""
+        return Hits(**self._ask("hits"))
 
     def requests(self) -> dict[str, str]:
         """Status by request, for all that the scheduler holds."""

@@ -5,7 +5,7 @@ import pytest
 from tests.engine.daemon import DaemonProcess
 from tests.engine.nothing_left import assert_nothing_left
 from tests.engine.prompts import random_prompt
-from tests.engine.stepped_engine import Scheduled, SteppedEngine
+from tests.engine.stepped_engine import SteppedEngine
 
 pytestmark = pytest.mark.engine
 
@@ -58,18 +58,12 @@ def test_an_abort_after_any_step_of_a_loaded_prompt(
     cold.assert_same(engine.generate(prompt, GENERATE))
 
 
-def test_an_abort_before_the_load_began(engine: SteppedEngine, daemon: DaemonProcess) -> None:
+def test_an_abort_right_after_the_load_began(engine: SteppedEngine, daemon: DaemonProcess) -> None:
     prompt = random_prompt(600)
     cold = engine.generate(prompt)
     engine.reset()
     request = engine.add(prompt)
-    aborted: list[str] = []
-
-    def abort_when_loading(scheduled: Scheduled) -> None:
-        aborted.extend(scheduled.loading)
-
-    while not aborted:
-        engine.step(pause=abort_when_loading)
+    engine.step_into_load()
     engine.abort(request)
     engine.drain()
 
@@ -85,15 +79,7 @@ def test_an_abort_while_the_daemon_is_stopped_in_the_load(
     cold = engine.generate(prompt)
     engine.reset()
     request = engine.add(prompt)
-    loading: list[str] = []
-
-    def stop_daemon_when_loading(scheduled: Scheduled) -> None:
-        if scheduled.loading and not loading:
-            loading.extend(scheduled.loading)
-            daemon.pause()
-
-    while not loading:
-        engine.step(pause=stop_daemon_when_loading)
+    engine.step_into_load(daemon.pause)
     engine.step()
     engine.abort(request)
     other = random_prompt(300)

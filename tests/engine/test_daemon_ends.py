@@ -11,7 +11,7 @@ from tests.engine.daemon import DaemonProcess
 from tests.engine.hits import Hits
 from tests.engine.nothing_left import assert_nothing_left
 from tests.engine.prompts import random_prompt
-from tests.engine.stepped_engine import Scheduled, SteppedEngine
+from tests.engine.stepped_engine import SteppedEngine
 from tests.engine.vllm_install import VllmInstall
 from tests.engine.waiting import wait_until
 
@@ -70,15 +70,7 @@ def test_a_daemon_killed_between_lookup_and_load_costs_no_token(
     cold = own_engine.generate(prompt)
     own_engine.reset()
     request = own_engine.add(prompt)
-    killed: list[str] = []
-
-    def kill_when_loading(scheduled: Scheduled) -> None:
-        if scheduled.loading and not killed:
-            killed.extend(scheduled.loading)
-            own_daemon.kill()
-
-    while not killed:
-        own_engine.step(pause=kill_when_loading)
+    own_engine.step_into_load(own_daemon.kill)
     answers = own_engine.drain()
 
     cold.assert_same(answers[request])
