@@ -5,8 +5,9 @@ use std::thread::{self, JoinHandle};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::Pool;
 use super::geometry::{Geometry, PAGE_UNIT};
+use super::machine::available_bytes;
+use super::{Pool, PoolKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Arc, Ordering};
 
@@ -95,7 +96,11 @@ fn grow_by_chunk(
     Ok(ready)
 }
 
+/// Gives the pool's file memory, unless so little is left that the kernel would end processes to find it.
 pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io::Result<()> {
+    if pool.kind != PoolKind::Hugetlbfs && available_bytes().is_some_and(|available| available < 2 * bytes) {
+        return Err(Errno::NOMEM);
+    }
     loop {
         match fallocate(&*pool.files.pool, FallocateFlags::empty(), offset, bytes) {
             Err(Errno::INTR) => {}

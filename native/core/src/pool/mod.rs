@@ -98,6 +98,9 @@ impl Pool {
             leftover::remove_dead(dir, uid, &stem)?;
         }
         let place = Place::choose(config.dir, config.pool_bytes)?;
+        if !place.is_huge_pages() {
+            machine::check_pool_is_available(config.pool_bytes)?;
+        }
         let pool = Arc::new(Self::create(config, uid, &stem, place)?);
         *pool.grower.lock() = Some(growth::start(&pool)?);
         Ok(pool)

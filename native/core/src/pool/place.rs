@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, StatFs, access, statfs};
 
-use super::PoolKind;
+use super::{PoolKind, machine};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Where the pool lies unless a directory is given, and the slot table of a pool on hugetlbfs.
@@ -59,8 +59,18 @@ impl Place {
         }
     }
 
+    /// Whether the pool's memory is set aside for such pools already.
+    pub(super) fn is_huge_pages(&self) -> bool {
+        matches!(
+            self,
+            Self::Directory {
+                kind: PoolKind::Hugetlbfs,
+                ..
+            }
+        )
+    }
+
     fn directory(dir: &Path, pool_bytes: u64) -> Result<Self> {
-        let refuse = |why: String| Error::new(ErrorKind::Config, why);
         let shown = dir.display();
         let pool = fs::canonicalize(dir).map_err(|error| {
             refuse(format!(
@@ -69,54 +79,58 @@ impl Place {
         })?;
         let stat =
             statfs(&pool).map_err(|errno| Error::io(format_args!("statfs of {shown}"), errno.into()))?;
-        let kind = match stat.f_type {
-            TMPFS_MAGIC => PoolKind::Tmpfs,
-            HUGETLBFS_MAGIC => PoolKind::Hugetlbfs,
-            other => {
-                let name = OTHER_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == other);
-                let name = name.map_or_else(
-                    || format!("a file system of type {other:#x}"),
-                    |(_, name)| (*name).to_owned(),
-                );
-                return Err(refuse(format!(
-                    "pool directory {shown} is on {name}, allowed are hugetlbfs and tmpfs: give another --pool-dir, \
-                     as {SHARED_MEMORY}"
-                )));
-            }
-        };
+        let kind = kind_of(dir, &stat)?;
         access(&pool, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+            let error = std::io::Error::from(errno);
             refuse(format!(
-                "pool directory {shown} is not writable: {}: allow it or give another --pool-dir",
-                std::io::Error::from(errno)
+                "pool directory {shown} is not writable: {error}: allow it or give another --pool-dir"
             ))
         })?;
-        let huge_page_bytes = if kind == PoolKind::Hugetlbfs {
-            stat.f_bsize as u64
-        } else {
-            0
+        let (huge_page_bytes, slots) = match kind {
+            PoolKind::Hugetlbfs => (stat.f_bsize as u64, PathBuf::from(SHARED_MEMORY)),
+            PoolKind::Tmpfs | PoolKind::Memfd => (0, pool.clone()),
         };
-        if let Some(free) = free_bytes(&stat)
-            && free < pool_bytes
-        {
-            let remedy = match kind {
-                PoolKind::Hugetlbfs => "reserve more huge pages (vm.nr_hugepages)",
-                _ => "enlarge it (mount -o remount,size=)",
-            };
-            return Err(refuse(format!(
+        let (free, remedy) = match kind {
+            PoolKind::Hugetlbfs => (
+                free_bytes(&stat).or_else(|| machine::free_huge_page_bytes(huge_page_bytes)),
+                "reserve more huge pages (vm.nr_hugepages)",
+            ),
+            PoolKind::Tmpfs | PoolKind::Memfd => (free_bytes(&stat), "enlarge it (mount -o remount,size=)"),
+        };
+        match free {
+            Some(free) if free < pool_bytes => Err(refuse(format!(
                 "a pool of {pool_bytes} bytes does not fit in {shown}, which has {free} bytes free: \
                  give a smaller --pool-size, {remedy}, or give another --pool-dir"
-            )));
+            ))),
+            _ => Ok(Self::Directory {
+                kind,
+                pool,
+                slots,
+                huge_page_bytes,
+            }),
         }
-        let slots = match kind {
-            PoolKind::Hugetlbfs => PathBuf::from(SHARED_MEMORY),
-            _ => pool.clone(),
-        };
-        Ok(Self::Directory {
-            kind,
-            pool,
-            slots,
-            huge_page_bytes,
-        })
+    }
+}
+
+fn refuse(why: String) -> Error {
+    Error::new(ErrorKind::Config, why)
+}
+
+fn kind_of(dir: &Path, stat: &StatFs) -> Result<PoolKind> {
+    match stat.f_type {
+        TMPFS_MAGIC => Ok(PoolKind::Tmpfs),
+        HUGETLBFS_MAGIC => Ok(PoolKind::Hugetlbfs),
+        other => {
+            let known = OTHER_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == other);
+            let name = known.map_or(format!("a file system of type {other:#x}"), |(_, name)| {
+                (*name).to_owned()
+            });
+            Err(refuse(format!(
+                "pool directory {} is on {name}, allowed are hugetlbfs and tmpfs: give another --pool-dir, \
+                 as {SHARED_MEMORY}",
+                dir.display()
+            )))
+        }
     }
 }
 
