@@ -9,6 +9,7 @@ from tests.engine.daemon import DaemonProcess
 from tests.engine.stepped_engine import SteppedEngine
 from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import VllmInstall
+from tests.fence.stop_points import StopPoints
 
 STEP_TOKENS = 256
 """Tokens that one step computes at most: longer prompts are prefilled in chunks."""
@@ -25,8 +26,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def daemon() -> Iterator[DaemonProcess]:
-    with DaemonProcess() as daemon:
+def stop_points(tmp_path_factory: pytest.TempPathFactory) -> StopPoints:
+    return StopPoints(tmp_path_factory.mktemp("stop_points"))
+
+
+@pytest.fixture(scope="session")
+def daemon(stop_points: StopPoints) -> Iterator[DaemonProcess]:
+    with DaemonProcess(environment=stop_points.environment) as daemon:
         yield daemon
 
 

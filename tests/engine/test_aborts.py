@@ -6,6 +6,8 @@ from tests.engine.daemon import DaemonProcess
 from tests.engine.nothing_left import assert_nothing_left
 from tests.engine.prompts import random_prompt
 from tests.engine.stepped_engine import SteppedEngine
+from tests.engine.vllm_install import BLOCK_TOKENS
+from tests.fence.stop_points import StopPoints
 
 pytestmark = pytest.mark.engine
 
@@ -72,7 +74,36 @@ def test_an_abort_right_after_the_load_began(engine: SteppedEngine, daemon: Daem
     cold.assert_same(engine.generate(prompt))
 
 
-def test_an_abort_while_the_daemon_is_stopped_in_the_load(
+def test_an_aborted_request_keeps_its_blocks_while_the_daemon_may_write_them(
+    engine: SteppedEngine, daemon: DaemonProcess, stop_points: StopPoints
+) -> None:
+    prompt = random_prompt(600)
+    cold = engine.generate(prompt)
+    engine.reset()
+    stop_points.arm(0)
+    engine.generate(prompt)
+    steps = stop_points.disarm()
+    engine.reset()
+
+    request = engine.add(prompt)
+    engine.step_into_load(lambda: stop_points.arm(steps // 2))
+    daemon.wait_stopped()
+    stop_points.disarm()
+    engine.abort(request)
+    for _ in range(50):
+        engine.step()
+    (held,) = engine.requests()
+    assert held.startswith(request)
+    assert engine.used_blocks() >= len(prompt) // BLOCK_TOKENS
+
+    daemon.resume()
+    engine.drain()
+    assert_nothing_left(engine, daemon)
+    engine.reset()
+    cold.assert_same(engine.generate(prompt))
+
+
+def test_an_abort_before_a_stopped_daemon_took_the_load(
     engine: SteppedEngine, daemon: DaemonProcess
 ) -> None:
     prompt = random_prompt(600)
