@@ -1,7 +1,8 @@
 //! How fast blocks are saved from and loaded into another process, against a single thread's memcpy of the same bytes.
 //!
-//! Blocks of 32 segments of 32 KiB, one for each layer, scattered over 1 GiB. Prints one JSON line for each result;
-//! `--rounds N` repeats it more often. Each round measures all ways, so that they share the machine's state.
+//! Blocks of 32 segments of 32 KiB, one for each layer, scattered over 1 GiB that begins at a page boundary, or 64 bytes after
+//! one, as vLLM's does; pages lie on page boundaries, as in the pool. Prints one JSON line for each result; `--rounds N` repeats
+//! it more often. Each round measures all ways, so that they share the machine's state.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -19,6 +20,7 @@ use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
 use pegaflow_core::process::PeerProcess;
 use rand::seq::SliceRandom;
 
+const OS_PAGE: usize = 4 << 10;
 const SEGMENT: usize = 32 << 10;
 const LAYERS: usize = 32;
 const PAGE: usize = SEGMENT * LAYERS;
@@ -28,8 +30,10 @@ const MOVED_BLOCKS: usize = 256;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if arguments.iter().any(|argument| argument == "hold") {
-        return hold();
+    if let [_, role, engine_offset] = arguments.as_slice()
+        && role == "hold"
+    {
+        return hold(engine_offset.parse().expect("a number"));
     }
     let rounds = arguments
         .iter()
@@ -37,15 +41,23 @@ fn main() {
         .and_then(|at| arguments.get(at + 1)?.parse().ok())
         .unwrap_or(9);
 
-    let (mut child, base) = start_holder();
+    for engine_offset in [0, 64] {
+        measure(engine_offset, rounds);
+    }
+}
+
+fn measure(engine_offset: usize, rounds: usize) {
+    let (mut child, base) = start_holder(engine_offset);
     let process = Arc::new(PeerProcess::open(child.id()).expect("the holder"));
     let engine = |threads| {
         let threads = CopyThreads::start(threads).expect("threads");
         HostCopyEngine::new(Arc::clone(&process), layout(base), threads)
     };
     let engines = [(1, engine(1), 0.55), (2, engine(2), 0.85)];
-    let mut memory = vec![1_u8; MEMORY];
-    let mut pages = vec![2_u8; PAGE * MOVED_BLOCKS];
+    let mut memory = vec![1_u8; MEMORY + 2 * OS_PAGE];
+    let memory = from_offset(&mut memory, engine_offset, MEMORY);
+    let mut pages = vec![2_u8; PAGE * MOVED_BLOCKS + 2 * OS_PAGE];
+    let pages = from_offset(&mut pages, 0, PAGE * MOVED_BLOCKS);
     let mut blocks: Vec<u32> = (0..BLOCKS as u32).collect();
     blocks.shuffle(&mut rand::rng());
     blocks.truncate(MOVED_BLOCKS);
@@ -53,12 +65,12 @@ fn main() {
     let mut seconds: [Vec<f64>; 6] = Default::default();
     for _ in 0..=rounds {
         let times = [
-            timed(|| gather(&memory, &blocks, &mut pages)),
-            timed(|| save(&engines[0].1, &blocks, &mut pages)),
-            timed(|| save(&engines[1].1, &blocks, &mut pages)),
-            timed(|| scatter(&mut memory, &blocks, &pages)),
-            timed(|| load(&engines[0].1, &blocks, &pages)),
-            timed(|| load(&engines[1].1, &blocks, &pages)),
+            timed(|| gather(memory, &blocks, pages)),
+            timed(|| save(&engines[0].1, &blocks, pages)),
+            timed(|| save(&engines[1].1, &blocks, pages)),
+            timed(|| scatter(memory, &blocks, pages)),
+            timed(|| load(&engines[0].1, &blocks, pages)),
+            timed(|| load(&engines[1].1, &blocks, pages)),
         ];
         seconds
             .iter_mut()
@@ -75,14 +87,17 @@ fn main() {
         // The first round touches memory for the first time.
         let medians: Vec<f64> = ways.iter_mut().map(|all| median(&mut all[1..])).collect();
         let rate = |seconds: f64| (PAGE * MOVED_BLOCKS) as f64 / seconds / 1e9;
+        let head = |way: &str| format!(r#"{{"name": "host_{name}_{way}", "engine_offset": {engine_offset}"#);
         println!(
-            r#"{{"name": "host_{name}_memcpy", "value": {:.2}, "unit": "GB/s"}}"#,
+            r#"{}, "value": {:.2}, "unit": "GB/s"}}"#,
+            head("memcpy"),
             rate(medians[0])
         );
         for ((threads, _, target), seconds) in engines.iter().zip(&medians[1..]) {
             let share = medians[0] / seconds;
             println!(
-                r#"{{"name": "host_{name}_{threads}_threads", "value": {:.2}, "unit": "GB/s", "share_of_memcpy": {share:.3}, "target": {target}, "met": {}}}"#,
+                r#"{}, "value": {:.2}, "unit": "GB/s", "share_of_memcpy": {share:.3}, "target": {target}, "met": {}}}"#,
+                head(&format!("{threads}_threads")),
                 rate(*seconds),
                 share >= *target
             );
@@ -90,17 +105,26 @@ fn main() {
     }
 }
 
+/// The part of `bytes` that begins `offset` bytes after a page boundary.
+fn from_offset(bytes: &mut [u8], offset: usize, length: usize) -> &mut [u8] {
+    let begin = bytes.as_ptr().addr().next_multiple_of(OS_PAGE) - bytes.as_ptr().addr() + offset;
+    &mut bytes[begin..begin + length]
+}
+
 /// The engine: memory that is all touched, until the other side closes the pipe.
-fn hold() {
-    let memory = vec![3_u8; MEMORY];
-    println!("{}", memory.as_ptr().addr());
+fn hold(engine_offset: usize) {
+    let mut memory = vec![3_u8; MEMORY + 2 * OS_PAGE];
+    println!(
+        "{}",
+        from_offset(&mut memory, engine_offset, MEMORY).as_ptr().addr()
+    );
     std::io::stdout().flush().expect("a reader");
     std::io::stdin().read_line(&mut String::new()).expect("a pipe");
 }
 
-fn start_holder() -> (Child, u64) {
+fn start_holder(engine_offset: usize) -> (Child, u64) {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
-        .arg("hold")
+        .args(["hold", &engine_offset.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

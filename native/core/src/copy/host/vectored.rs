@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::process::{PeerProcess, memory_error};
 
 /// Pieces in one call; the kernel allows 1,024 (`IOV_MAX`).
-const PIECES_PER_CALL: usize = 128;
+const PIECES_PER_CALL: usize = 64;
 
 /// Moves all pieces, in order.
 pub(super) fn transfer(direction: Direction, process: &PeerProcess, pieces: &[Piece]) -> Result<()> {
