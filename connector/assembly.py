@@ -11,7 +11,9 @@ from pegaflow.connector.metadata import EngineIdentity, WorkerLayout
 from pegaflow.connector.options import Options
 from pegaflow.connector.scheduler.adapters import Adapters
 from pegaflow.connector.scheduler.half import SchedulerSide
-from pegaflow.connector.shield import log
+from pegaflow.connector.scheduler.membership import Membership
+from pegaflow.connector.scheduler.patience import Patience
+from pegaflow.connector.shield import log, report
 from pegaflow.connector.weights import name_weights
 from pegaflow.connector.worker.half import WorkerSide
 from pegaflow.connector.worker.registration import read_tensors
@@ -56,15 +58,22 @@ class Assembly:
                 weights = self._weights()
             except ConfigError as error:
                 refusal = str(error)
-        return SchedulerSide(
+        patience = Patience()
+        membership = Membership(
             self._facts,
             refusal=refusal,
-            saves=self._options.saves,
-            loads=self._options.loads,
             namespace_of=lambda layouts: self._namespace(weights, layouts),
             open_client=self._open_scheduler_client,
-            adapter_of=Adapters().weights_of,
             attachment=Attachment(self._options.socket),
+            patience=patience,
+        )
+        return SchedulerSide(
+            self._facts,
+            membership,
+            patience,
+            saves=self._options.saves,
+            loads=self._options.loads,
+            adapter_of=Adapters().weights_of,
         )
 
     def worker_side(self) -> WorkerSide:
@@ -75,12 +84,16 @@ class Assembly:
 
     def register(self, kv_caches: Mapping[str, Tensor]) -> WorkerLayout:
         """Read the worker's tensors; what cannot be read is a refusal."""
-        registration = read_tensors(
-            kv_caches,
-            self._facts,
-            block_strides=compat.block_strides(self._kv_cache_config),
-            backends=compat.attention_backends(self._vllm_config),
-        )
+        try:
+            registration = read_tensors(
+                kv_caches,
+                self._facts,
+                block_strides=compat.block_strides(self._kv_cache_config),
+                backends=compat.attention_backends(self._vllm_config),
+            )
+        except Exception as error:
+            report("reading the KV cache", error)
+            return WorkerLayout("", 1, "the KV cache of this vLLM could not be read")
         self._layout_json = registration.layout_json
         return registration.layout
 

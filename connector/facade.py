@@ -74,6 +74,7 @@ class PegaKVConnector(compat.KVConnectorBase_V1, compat.SupportsHMA):
         """Order the load of ``num_external_tokens`` into the request's blocks."""
         self._scheduler.allocated(request, blocks, num_external_tokens)
 
+    @shielded(dict)
     def get_external_cache_hit_sources(
         self, request: Request, num_external_tokens: int
     ) -> dict[Any, int]:

@@ -1,7 +1,7 @@
 """Lookups of the scheduler side: bounded in time, and never an error for vLLM."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pegaflow.connector.attachment import Attachment
@@ -42,16 +42,16 @@ class Lookups:
         except Exception as error:
             report("looking at the session", error)
 
-    def ask(self, record: Record, hashes: bytes) -> Hits | None:
-        """The hits of these hashes; None: ask again in a later step.
+    def ask(self, record: Record, keys: Sequence[bytes]) -> Hits | None:
+        """The hits of these keys; None: ask again in a later step.
 
-        The same call again gives the same answer; other hashes end the earlier lookup.
+        The same call again gives the same answer; other keys end the earlier lookup.
         """
         record.asked = True
         start = self._clock()
         try:
             answer = self._client.lookup(
-                record.request.request_id, hashes, self._hash_bytes, self._wait_left
+                record.request.request_id, b"".join(keys), self._hash_bytes, self._wait_left
             )
         except Exception as error:
             report("a lookup", error)
@@ -60,7 +60,8 @@ class Lookups:
         if answer.state == "ready":
             self._patience.answered()
             record.waiting_since = None
-            return Hits(answer.memory_blocks, answer.ssd_blocks, answer.remote_blocks)
+            hits = Hits(answer.memory_blocks, answer.ssd_blocks, answer.remote_blocks)
+            return hits if hits.blocks <= len(keys) else Hits()
         if answer.state == "ask_again" and self._patience.defers(record):
             return None
         return Hits()

@@ -1,7 +1,7 @@
 """What the scheduler side remembers of each request, from its first lookup to its last transfer."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,9 +62,14 @@ class Record:
     open_saves: dict[int, int] = field(default_factory=dict)
     """By serial: workers that may still read the request's blocks."""
     finished: bool = False
+    _keys: dict[bytes, bytes] = field(default_factory=dict)
+
+    def must_compute(self) -> bool:
+        """Nothing of the request may be loaded."""
+        return self.load_failed or self.request.skip_reading_prefix_cache
 
     def keys(self, first: int, last: int) -> list[bytes]:
-        """The block hashes from ``first`` to before ``last``, as far as they are known.
+        """What the blocks from ``first`` to before ``last`` are cached under, as far as known.
 
         vLLM's hash names an adapter by its name (and path, 0.31 on); what it contains is added.
         """
@@ -73,7 +78,18 @@ class Record:
             return []
         if not self.adapter:
             return list(hashes)
-        return [hashlib.sha256(self.adapter + hash).digest()[: len(hash)] for hash in hashes]
+        return [self._with_adapter(self.adapter, hash) for hash in hashes]
+
+    def replace_blocks(self, block_ids: Sequence[Sequence[int]] | None) -> None:
+        """These are all the request's blocks; none of them was offered."""
+        self.block_ids = []
+        self.next_save = 0
+        self.add_blocks(block_ids)
+
+    def add_blocks(self, block_ids: Sequence[Sequence[int]] | None) -> None:
+        """The request has these blocks in addition: one list for each cache group."""
+        if block_ids:
+            self.block_ids.extend(block_ids[0])
 
     def see_preemption(self) -> bool:
         """Whether the request has lost its blocks since the last call; forgets them then."""
@@ -82,9 +98,13 @@ class Record:
         self.preemptions = self.request.num_preemptions
         self.load_failed = False
         self.loaded = range(0)
-        self.block_ids = []
-        self.next_save = 0
+        self.replace_blocks(None)
         return True
+
+    def _with_adapter(self, adapter: bytes, hash: bytes) -> bytes:
+        if hash not in self._keys:
+            self._keys[hash] = hashlib.sha256(adapter + hash).digest()[: len(hash)]
+        return self._keys[hash]
 
 
 class Tracker:
@@ -94,6 +114,7 @@ class Tracker:
         self._adapter_of = adapter_of
         self._records: dict[str, Record] = {}
         self._saving: dict[int, Record] = {}
+        self._preempted: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -116,7 +137,7 @@ class Tracker:
 
     def drop(self, record: Record) -> None:
         """Forget a request."""
-        self.forget_saves(record)
+        self._forget_saves(record)
         self._records.pop(record.request.request_id, None)
 
     def open_save(self, record: Record, serial: int, workers: int) -> None:
@@ -135,20 +156,31 @@ class Tracker:
                 del record.open_saves[serial]
                 del self._saving[serial]
 
-    def forget_saves(self, record: Record) -> None:
-        """The request's blocks no longer wait for its saves."""
-        for serial in record.open_saves:
-            self._saving.pop(serial, None)
-        record.open_saves.clear()
+    def see_preemption(self, record: Record) -> None:
+        """Notice that the request has lost its blocks, if it has: nothing waits for its saves."""
+        if record.see_preemption() and record.open_saves:
+            self._preempted.add(record.request.request_id)
+            self._forget_saves(record)
 
-    def saving(self) -> list[Record]:
-        """Requests with saves that may still run, each once."""
-        return list({id(record): record for record in self._saving.values()}.values())
+    def take_preempted(self) -> frozenset[str]:
+        """Requests that have lost blocks of which saves may still run, once."""
+        for record in list({id(one): one for one in self._saving.values()}.values()):
+            self.see_preemption(record)
+        preempted, self._preempted = frozenset(self._preempted), set()
+        return preempted
 
-    def loading(self) -> Iterator[Record]:
-        """Requests that wait for a load."""
-        return (record for record in self._records.values() if record.load is not None)
+    def fail_loads(self, block_ids: set[int]) -> None:
+        """Loads into any of these blocks have failed."""
+        for record in self._records.values():
+            if record.load is not None and not block_ids.isdisjoint(record.load.block_ids):
+                record.load.failed = True
 
     def has_transfers(self) -> bool:
         """Whether any block may still be read or written by the daemon."""
-        return bool(self._saving) or any(True for _ in self.loading())
+        loading = any(record.load is not None for record in self._records.values())
+        return loading or bool(self._saving)
+
+    def _forget_saves(self, record: Record) -> None:
+        for serial in record.open_saves:
+            self._saving.pop(serial, None)
+        record.open_saves.clear()

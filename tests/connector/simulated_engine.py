@@ -89,6 +89,13 @@ class SimulatedEngine:
         self._failed.discard(request.request_id)
         self._end(request, delayed)
 
+    def preempt_all(self) -> None:
+        """VLLM's ``reset_prefix_cache`` with running requests: outside of any step."""
+        self.seen["preemption of all"] += bool(self.running)
+        while self.running:
+            self._preempt(self.running[-1])
+        self.pool.forget_hits()
+
     def step(self) -> None:
         scheduled, plan = self._schedule()
         self._pending.append(self._execute(scheduled, plan))

@@ -14,6 +14,8 @@ from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.facts import Parallelism
 from pegaflow.connector.metadata import EngineIdentity, WorkerLayout
 from pegaflow.connector.scheduler.half import SchedulerSide
+from pegaflow.connector.scheduler.membership import Membership
+from pegaflow.connector.scheduler.patience import Patience
 from pegaflow.connector.worker.half import WorkerSide
 from tests.connector.fake_daemon import FakeDaemon, FakeSchedulerClient, FakeWorkerClient
 from tests.connector.sample_facts import facts
@@ -33,17 +35,25 @@ class Rig:
         self.pool = BlockPool(blocks, workers)
         self.scheduler_clients: list[FakeSchedulerClient] = []
         parallelism = Parallelism(workers, 1, 1, 1, replicas, None)
-        self.scheduler = SchedulerSide(
-            replace(
-                facts(block_tokens=BLOCK_TOKENS, hash_tokens=BLOCK_TOKENS), parallelism=parallelism
-            ),
+        engine = replace(
+            facts(block_tokens=BLOCK_TOKENS, hash_tokens=BLOCK_TOKENS), parallelism=parallelism
+        )
+        patience = Patience()
+        membership = Membership(
+            engine,
             refusal=None,
-            saves=True,
-            loads=True,
             namespace_of=lambda layouts: bytes(32),
             open_client=self._open_scheduler,
-            adapter_of=lambda adapter: None,
             attachment=Attachment("socket"),
+            patience=patience,
+        )
+        self.scheduler = SchedulerSide(
+            engine,
+            membership,
+            patience,
+            saves=True,
+            loads=True,
+            adapter_of=lambda adapter: None,
         )
         self.sides = [
             WorkerSide(rank, self._opener(rank), Attachment("socket")) for rank in range(workers)
@@ -101,8 +111,8 @@ class Rig:
                 self.daemon.lose()
             elif event < 0.40 and not self.daemon.running:
                 self.daemon.restart()
-            elif event < 0.44 and not self.engine.requests:
-                self.pool.forget_hits()
+            elif event < 0.44:
+                self.engine.preempt_all()
             else:
                 self.engine.step()
         self.drain()
@@ -177,6 +187,7 @@ def test_the_sequences_have_all_that_matters(shape: dict[str, int]) -> None:
         "finish",
         "deferred",
         "preemption",
+        "preemption of all",
         "abort while waiting",
         "abort while loading",
         "abort while running",

@@ -9,8 +9,9 @@ import pytest
 from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.metadata import EngineIdentity, SaveOrder, WorkerLayout, WorkerReport
 from pegaflow.connector.scheduler.half import SchedulerSide
+from pegaflow.connector.scheduler.membership import Membership
 from pegaflow.connector.scheduler.patience import Patience
-from tests.connector.fake_daemon import FakeDaemon, FakeSchedulerClient
+from tests.connector.fake_daemon import FakeDaemon, FakeLookup, FakeSchedulerClient
 from tests.connector.fake_request import FakeRequest, step_of_known, step_of_new
 from tests.connector.sample_facts import facts
 from tests.connector.simulated_request import AllocatedIds, Said, Scheduled
@@ -31,16 +32,22 @@ class Rig:
         self.daemon = FakeDaemon(random.Random(0), workers=1, shards=1)
         self.now = 0.0
         self.identities: list[EngineIdentity] = []
-        self.side = SchedulerSide(
+        patience = Patience(lambda: self.now)
+        self.membership = Membership(
             facts(),
             refusal=refusal,
-            saves=saves,
-            loads=loads,
             namespace_of=lambda layouts: bytes(32),
             open_client=self._open,
-            adapter_of=adapter_of,
             attachment=Attachment("socket"),
-            patience=Patience(lambda: self.now),
+            patience=patience,
+        )
+        self.side = SchedulerSide(
+            facts(),
+            self.membership,
+            patience,
+            saves=saves,
+            loads=loads,
+            adapter_of=adapter_of,
         )
         if joined:
             self.join()
@@ -155,6 +162,13 @@ def _raise(*args: object) -> Any:
     raise RuntimeError("broken")
 
 
+def test_more_hits_than_blocks_were_asked_for_are_a_miss() -> None:
+    rig = Rig()
+    rig.client.lookup = lambda *args: FakeLookup("ready", 9, lease_id=1)  # type: ignore[method-assign]
+
+    assert rig.side.match(FakeRequest.of_blocks(3), 0) == (0, False)
+
+
 def test_a_request_waits_for_an_answer_but_not_for_ever() -> None:
     rig = Rig()
     rig.client.slow = 1.0
@@ -216,7 +230,7 @@ def test_all_lookups_of_a_step_share_one_wait() -> None:
         return lookup(request_id, hashes, size, wait_s)
 
     clock = iter(range(1000))
-    rig.side._lookups._clock = lambda: next(clock) * 0.004  # type: ignore[union-attr]
+    rig.membership.lookups._clock = lambda: next(clock) * 0.004  # type: ignore[union-attr]
     rig.client.lookup = slow_lookup  # type: ignore[method-assign, assignment]
     for name in "abc":
         rig.side.match(FakeRequest.of_blocks(1, name), 0)
@@ -468,6 +482,28 @@ def test_saves_of_a_preempted_request_are_ended_and_no_longer_waited_for() -> No
     assert rig.side.finished(request) is False
 
 
+def test_saves_end_too_when_the_request_is_matched_again_before_the_next_step() -> None:
+    rig = Rig()
+    request = FakeRequest.of_blocks(3)
+    rig.load(request, [1, 2, 3])
+    rig.saved(step_of_new(request, [1, 2, 3], tokens=96))
+    request.num_preemptions += 1
+    rig.side.match(request, 0)
+
+    assert rig.side.plan(Scheduled()).preempted == {"request"}
+
+
+def test_saves_end_too_when_a_preempted_request_ends_before_the_next_step() -> None:
+    rig = Rig()
+    request = FakeRequest.of_blocks(3)
+    rig.load(request, [1, 2, 3])
+    rig.saved(step_of_new(request, [1, 2, 3], tokens=96))
+    request.num_preemptions += 1
+
+    assert rig.side.finished(request) is False
+    assert rig.side.plan(Scheduled()).preempted == {"request"}
+
+
 def test_blocks_are_kept_until_every_save_has_ended() -> None:
     rig = Rig()
     request = FakeRequest.of_blocks(3)
@@ -567,6 +603,18 @@ def test_a_refusal_means_no_hits_no_saves_and_one_sentence(
     assert rig.side.finished(request) is False
     assert rig.identities == []
     assert [why in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_an_engine_that_cannot_join_serves_without_the_cache(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Rig(joined=False)
+    rig.membership._namespace_of = _raise
+    rig.join()
+    rig.join()
+
+    assert rig.side.match(FakeRequest.of_blocks(2), 0) == (0, False)
+    assert caplog.text.count("serving without the cache") == 1
 
 
 def test_requests_of_an_unknown_adapter_are_not_cached() -> None:
