@@ -1,7 +1,6 @@
 """A vLLM server in a process tree of its own, asked over HTTP and read by its own counters."""
 
 import json
-import socket as sockets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Final, Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.engine.free_port import free_port
 from tests.engine.hits import Hits
 from tests.engine.process_tree import ProcessTree
 from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
@@ -47,7 +47,7 @@ class EngineProcess:
         options: Sequence[str] = (),
     ) -> None:
         self._model = str(model)
-        port = _free_port()
+        port = free_port()
         command = [
             str(install.pegaflow),
             "vllm",
@@ -160,10 +160,3 @@ def _choice(event: dict[str, Any]) -> dict[str, Any]:
 def _gap(position: dict[str, float]) -> float:
     best = sorted(position.values(), reverse=True)
     return best[0] - best[1]
-
-
-def _free_port() -> int:
-    with sockets.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -31,7 +31,7 @@ class SealedPage:
 
 def sealed_pages(pool: Path) -> Iterator[SealedPage]:
     """The sealed pages of a running daemon's pool, in the order of their slots."""
-    table = pool.with_suffix(".slots").read_bytes()
+    table = _slot_table(pool).read_bytes()
     header = _HEADER.unpack_from(table)
     magic, slab_bytes, page_unit, record_bytes, records_at, slots = (
         header[index] for index in (0, 8, 9, 10, 12, 13)
@@ -48,6 +48,11 @@ def sealed_pages(pool: Path) -> Iterator[SealedPage]:
         stride = -(-length // page_unit) * page_unit
         offset = slab * slab_bytes + index * stride
         yield SealedPage(block_hash, space, shard, offset, length)
+
+
+def _slot_table(pool: Path) -> Path:
+    beside = pool.with_suffix(".slots")
+    return beside if beside.exists() else Path("/dev/shm") / beside.name
 
 
 def swap_bytes(pool: Path, one: SealedPage, other: SealedPage) -> None:
