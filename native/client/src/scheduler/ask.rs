@@ -13,9 +13,6 @@ use super::state::Shared;
 use super::table::{Arrival, Token};
 use crate::session::Session;
 
-/// After this a lookup counts as not answered.
-pub(super) const DEADLINE: Duration = Duration::from_millis(50);
-
 /// How long after attaching an engine without all its workers is waited for.
 const INCOMPLETE_FOR: Duration = Duration::from_secs(5);
 
@@ -27,7 +24,7 @@ pub(super) async fn ask(shared: Arc<Shared>, session: Arc<Session>, token: Token
     let mut rpc = session.rpc();
     let call = rpc.lookup(request);
     tokio::pin!(call);
-    let (in_time, answer) = match timeout(DEADLINE, &mut call).await {
+    let (in_time, answer) = match timeout(shared.deadline, &mut call).await {
         Ok(answer) => (true, answer),
         Err(_) => {
             overdue(&shared, &session, &request_id, token);

@@ -24,6 +24,8 @@ use crate::session::keep_attached;
 pub use config::SchedulerConfig;
 pub use lookup::{LeaseRef, Lookup, LookupState};
 
+const LOOKUP_DEADLINE: Duration = Duration::from_millis(50);
+
 /// The scheduler side's session: it connects, and connects again, by itself.
 ///
 /// Without a daemon, or with one that does not answer, every lookup says [`LookupState::Off`].
@@ -34,9 +36,14 @@ pub struct SchedulerClient {
 }
 
 impl SchedulerClient {
-    /// Starts to connect, in the background.
+    /// Starts to connect, in the background. A lookup counts as not answered after 50 ms.
     pub fn new(config: SchedulerConfig) -> Result<Self> {
-        let shared = Arc::new(Shared::new(config));
+        Self::with_deadline(config, LOOKUP_DEADLINE)
+    }
+
+    /// As [`new`](Self::new), with another deadline for lookups.
+    pub fn with_deadline(config: SchedulerConfig, deadline: Duration) -> Result<Self> {
+        let shared = Arc::new(Shared::new(config, deadline));
         let role = Arc::clone(&shared);
         let background = Background::start("pega-scheduler", move |closing| async move {
             tokio::select! {
@@ -88,16 +95,14 @@ impl SchedulerClient {
                 token
             }
         };
-        while state.table.is_in_flight(request_id, token) {
+        loop {
+            if let Some(lookup) = state.table.outcome(request_id, token) {
+                return Ok(lookup);
+            }
             if shared.answered.wait_until(&mut state, deadline).timed_out() {
                 return Ok(Lookup::ASK_AGAIN);
             }
         }
-        Ok(match state.table.find(request_id, &hashes) {
-            Known::Answer(lookup) => lookup,
-            Known::InFlight(_) => Lookup::ASK_AGAIN,
-            Known::Nothing { .. } => Lookup::OFF,
-        })
     }
 
     /// The lease of the request's answer, which now belongs to a load; `None` when there is none, or when it ended with its

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use pegaflow_proto::v1::{AttachRequest, ReleaseRequest, RenewRequest};
 use tokio::time::{sleep, timeout};
 
-use super::ask::DEADLINE;
 use super::state::Shared;
 use crate::error::{ClientError, Result};
 use crate::session::{Role, Session};
@@ -104,7 +103,7 @@ async fn probe(shared: &Shared, session: &Arc<Session>) {
                 Ok(answer) => session.observe_boot(answer.get_ref().boot_id),
                 Err(status) => session.observe_error(&status),
             }
-            if asked.elapsed() <= DEADLINE {
+            if asked.elapsed() <= shared.deadline {
                 break;
             }
         }

@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
@@ -16,6 +17,8 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: SchedulerConfig,
+    /// After this a lookup counts as not answered.
+    pub(super) deadline: Duration,
     state: Mutex<State>,
     /// A lookup was answered, or given up.
     pub(super) answered: Condvar,
@@ -53,9 +56,10 @@ pub(super) struct Counters {
 }
 
 impl Shared {
-    pub(super) fn new(config: SchedulerConfig) -> Self {
+    pub(super) fn new(config: SchedulerConfig, deadline: Duration) -> Self {
         Self {
             config,
+            deadline,
             state: Mutex::default(),
             answered: Condvar::new(),
             releases: Notify::new(),

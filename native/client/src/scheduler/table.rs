@@ -97,11 +97,20 @@ impl Table {
         token
     }
 
-    /// Whether the call is still awaited.
-    pub(super) fn is_in_flight(&self, request_id: &str, token: Token) -> bool {
-        self.entries
-            .get(request_id)
-            .is_some_and(|entry| entry.token == token && matches!(entry.state, State::InFlight))
+    /// What became of the call, as its request is told; `None` while it is under way.
+    pub(super) fn outcome(&mut self, request_id: &str, token: Token) -> Option<Lookup> {
+        match self.entries.get(request_id) {
+            Some(entry) if entry.token == token => match &entry.state {
+                State::InFlight => None,
+                State::Pending { .. } => Some(Lookup::ASK_AGAIN),
+                State::Ready(lookup) => Some(*lookup),
+                State::Failed => {
+                    self.entries.remove(request_id);
+                    Some(Lookup::OFF)
+                }
+            },
+            _ => Some(Lookup::OFF),
+        }
     }
 
     /// The call's answer came.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pegaflow_core::process::{PeerProcess, ProcessIdentity};
-use pegaflow_proto::limits::MESSAGE_BYTES;
+use pegaflow_proto::limits::{BLOCKS_PER_TRANSFER, MESSAGE_BYTES};
 use pegaflow_proto::v1::engine_client::EngineClient;
 use pegaflow_proto::v1::session_event::Event;
 use pegaflow_proto::v1::{self, AttachRequest, SessionEvent, SessionOpened};
@@ -121,9 +121,10 @@ impl Session {
 
     /// The most blocks that one lookup may name and one load can then load.
     pub(crate) fn blocks_per_lease(&self) -> usize {
-        self.opened
-            .limits
-            .map_or(0, |limits| limits.hashes_per_call.min(limits.blocks_per_transfer)) as usize
+        match self.opened.limits {
+            Some(limits) => limits.hashes_per_call.min(limits.blocks_per_transfer) as usize,
+            None => BLOCKS_PER_TRANSFER,
+        }
     }
 
     /// Whether the daemon is stopping: it takes nothing new.

@@ -38,12 +38,13 @@ pub struct WorkerClient {
 }
 
 impl WorkerClient {
-    /// Does nothing before [`identify`](Self::identify).
+    /// Does nothing before [`identify`](Self::identify). A transfer without an answer is revoked after 30 s.
     pub fn new(config: WorkerConfig) -> Result<Self> {
         Self::with_deadline(config, TRANSFER_DEADLINE)
     }
 
-    fn with_deadline(config: WorkerConfig, deadline: Duration) -> Result<Self> {
+    /// As [`new`](Self::new), with another deadline for transfers.
+    pub fn with_deadline(config: WorkerConfig, deadline: Duration) -> Result<Self> {
         let shared = Arc::new(Shared::new(config, deadline));
         let role = Arc::clone(&shared);
         let background = Background::start("pega-worker", move |closing| async move {

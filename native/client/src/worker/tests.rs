@@ -1,2 +1,1 @@
-mod deadline;
 mod layout_json;

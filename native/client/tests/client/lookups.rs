@@ -144,21 +144,20 @@ fn an_answer_to_earlier_hashes_is_not_taken_for_one_to_later_hashes() {
 #[test]
 fn an_overdue_lookup_is_off_once_and_its_late_lease_is_released() {
     let stage = Stage::new();
-    let (daemon, scheduler) = stage.attached_scheduler(leases());
+    let (daemon, scheduler) = stage.attached_impatient_scheduler(leases());
     daemon.hang(true);
     let begun = Instant::now();
     assert_eq!(ask(&scheduler, "r").state, LookupState::Off);
     assert!(begun.elapsed() < Duration::from_secs(5), "the deadline is 50 ms");
     daemon.hang(false);
     eventually("released", || daemon.seen(|seen| seen.released == [101]));
-    assert_eq!(ask(&scheduler, "r").lease_id, 102);
-    assert_eq!(count(&scheduler.counters().unwrap(), "timeouts"), 1);
+    eventually("asked anew", || ask(&scheduler, "r").lease_id >= 102);
 }
 
 #[test]
 fn a_late_answer_counts_for_a_request_that_was_not_told_otherwise() {
     let stage = Stage::new();
-    let (daemon, scheduler) = stage.attached_scheduler(leases());
+    let (daemon, scheduler) = stage.attached_impatient_scheduler(leases());
     daemon.hang(true);
     scheduler.lookup("r", hashes(1, 1), HASH_BYTES, NO_WAIT).unwrap();
     eventually("overdue", || {
@@ -280,8 +279,7 @@ fn many_threads_find_their_own_answers() {
                 for request in 0..200 {
                     let lease = thread * 1_000 + request;
                     let lookup = ask(scheduler, &lease.to_string());
-                    // On a busy machine an answer can be late; it is never another request's.
-                    assert!(lookup.state != LookupState::Ready || lookup.lease_id == lease);
+                    assert_eq!(lookup.lease_id, lease);
                 }
             });
         }

@@ -33,8 +33,18 @@ impl Stage {
         FakeDaemon::start(&self.socket, script)
     }
 
+    /// A scheduler side that waits for slow answers, for tests of what they say.
     pub(crate) fn scheduler(&self) -> SchedulerClient {
-        SchedulerClient::new(SchedulerConfig {
+        SchedulerClient::with_deadline(self.scheduler_config(), LIMIT).unwrap()
+    }
+
+    /// A scheduler side that gives up on answers as soon as an engine does.
+    pub(crate) fn impatient_scheduler(&self) -> SchedulerClient {
+        SchedulerClient::new(self.scheduler_config()).unwrap()
+    }
+
+    pub(crate) fn scheduler_config(&self) -> SchedulerConfig {
+        SchedulerConfig {
             socket: self.socket.clone(),
             engine_key: [1; 16],
             engine_id: "engine".to_owned(),
@@ -42,31 +52,42 @@ impl Stage {
             model: "model".to_owned(),
             workers: 1,
             shards: 1,
-        })
-        .unwrap()
+        }
     }
 
     /// A worker with 64 blocks; nothing ever touches the addresses that it names.
     pub(crate) fn worker(&self) -> WorkerClient {
+        WorkerClient::new(self.worker_config()).unwrap()
+    }
+
+    pub(crate) fn worker_config(&self) -> WorkerConfig {
         let layout = EngineLayout::from_json(
             r#"{"hash_bytes": 32, "groups": [{"group": 0, "num_blocks": 64, "layers": [
                 {"name": "l0", "base_address": 4096, "block_stride": 64, "segments": [[0, 32], [32, 32]]}]}]}"#,
-        );
+        )
+        .unwrap();
         let socket = self.socket.clone();
-        let config = WorkerConfig {
+        WorkerConfig {
             socket,
             engine_id: "engine".to_owned(),
             rank: 0,
             shard: 0,
-            layout: layout.unwrap(),
-        };
-        WorkerClient::new(config).unwrap()
+            layout,
+        }
     }
 
     /// A daemon with this script, and a scheduler side that is attached to it.
     pub(crate) fn attached_scheduler(&self, script: Script) -> (FakeDaemon, SchedulerClient) {
         let daemon = self.daemon(script);
         let scheduler = self.scheduler();
+        eventually("attached", || scheduler.attached().unwrap());
+        (daemon, scheduler)
+    }
+
+    /// A daemon with this script, and an impatient scheduler side that is attached to it.
+    pub(crate) fn attached_impatient_scheduler(&self, script: Script) -> (FakeDaemon, SchedulerClient) {
+        let daemon = self.daemon(script);
+        let scheduler = self.impatient_scheduler();
         eventually("attached", || scheduler.attached().unwrap());
         (daemon, scheduler)
     }

@@ -271,6 +271,37 @@ fn what_is_taken_is_free_only_when_it_was_given_back() {
 }
 
 #[test]
+fn a_transfer_that_is_not_answered_ends_at_its_deadline_unless_it_is_taken() {
+    let stage = Stage::new();
+    let (taken, gate) = (Gate::closed(), Gate::closed());
+    let script = Script {
+        save: Box::new(|_| Box::pin(std::future::pending())),
+        ..copying(&taken, &gate)
+    };
+    let _daemon = stage.daemon(script);
+    let deadline = Duration::from_millis(300);
+    let worker = WorkerClient::with_deadline(stage.worker_config(), deadline).unwrap();
+    worker.identify([1; 16], [2; 32]).unwrap();
+    eventually("registered", || worker.attached().unwrap());
+
+    let saving = save(&worker, "s").unwrap();
+    let end = only(ends(&worker, 1));
+    assert_eq!((end.transfer_id, end.ok), (saving, false));
+    assert!(
+        end.elapsed >= deadline && end.message.contains("0.3 s"),
+        "{end:?}"
+    );
+
+    let loading = load(&worker, "l");
+    eventually("taken", || taken.is_open());
+    std::thread::sleep(2 * deadline);
+    assert_eq!((worker.in_flight().unwrap(), worker.poll().unwrap()), (1, vec![]));
+    gate.open();
+    let end = only(ends(&worker, 1));
+    assert_eq!((end.transfer_id, end.ok), (loading, false));
+}
+
+#[test]
 fn a_lost_connection_frees_what_is_not_taken_and_nothing_else() {
     let stage = Stage::new();
     let (taken, gate) = (Gate::closed(), Gate::closed());
