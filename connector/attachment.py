@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pegaflow.connector.shield import log
@@ -21,6 +22,10 @@ class Attachment:
         self._next_look: float | None = None
         self._attached: bool | None = None
         self._refusal: str | None = None
+
+    def is_hopeless(self) -> bool:
+        """Whether there is not even a socket."""
+        return not Path(self._socket).exists()
 
     def look(self, client: "SchedulerClient | WorkerClient") -> None:
         """Log whether the session is attached, if that has changed."""

@@ -19,7 +19,9 @@ from pegaflow.connector.facts import (
 )
 from pegaflow.connector.interface import Tensor
 
-if TYPE_CHECKING or find_spec("vllm") is None:
+_HAS_VLLM: Final = find_spec("vllm") is not None
+
+if TYPE_CHECKING or not _HAS_VLLM:
     from pegaflow.connector.interface import (
         KVConnectorBase_V1,
         KVConnectorMetadata,
@@ -57,6 +59,7 @@ __all__ = [
     "hit_sources",
     "read_engine",
     "recompute_failed_loads",
+    "register",
     "worker_rank",
 ]
 
@@ -71,6 +74,16 @@ _MULTIMODAL_VARIANTS: Final = ("mm_processor_kwargs", "video_pruning_rate")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SNAPSHOT: Final = re.compile(r"/models--(?P<name>[^/]+)/snapshots/(?P<commit>[0-9a-f]{40})/?$")
 """A Hub model in its local cache: what vLLM names instead of the id when it is offline."""
+
+
+def register(name: str, module: str) -> None:
+    """Make vLLM find the connector by its name alone, as ``MultiConnector`` does for statistics."""
+    if not _HAS_VLLM:
+        return
+    from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
+
+    if name not in KVConnectorFactory._registry:
+        KVConnectorFactory.register_connector(name, module, name)
 
 
 def read_engine(vllm_config: Any, kv_cache_config: Any) -> EngineFacts:

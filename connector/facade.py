@@ -205,3 +205,6 @@ class PegaKVConnector(compat.KVConnectorBase_V1, compat.SupportsHMA):
     ) -> TransferMetrics:
         """The connector's metrics in vLLM's Prometheus registry."""
         return TransferMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
+
+
+compat.register("PegaKVConnector", "pegaflow.connector")

@@ -16,6 +16,10 @@ _STEP_WAIT_S: Final = 0.005
 """All lookups of one scheduler step together may wait this long for answers."""
 
 
+_CONNECT_S: Final = 1.0
+"""So long a new session may take to attach before its daemon counts as absent."""
+
+
 class Lookups:
     """The answers and leases of one engine session."""
 
@@ -33,6 +37,7 @@ class Lookups:
         self._attachment = attachment
         self._clock = clock
         self._wait_left = _STEP_WAIT_S
+        self._connect_until = clock() + _CONNECT_S
 
     def begin_step(self) -> None:
         """The next step's lookups may wait again."""
@@ -53,6 +58,9 @@ class Lookups:
             answer = self._client.lookup(
                 record.request.request_id, b"".join(keys), self._hash_bytes, self._wait_left
             )
+            unanswered = answer.state == "ask_again" or (
+                answer.state == "off" and self._is_connecting()
+            )
         except Exception as error:
             report("a lookup", error)
             return Hits()
@@ -62,9 +70,15 @@ class Lookups:
             record.waiting_since = None
             hits = Hits(answer.memory_blocks, answer.ssd_blocks, answer.remote_blocks)
             return hits if hits.blocks <= len(keys) else Hits()
-        if answer.state == "ask_again" and self._patience.defers(record):
-            return None
-        return Hits()
+        return None if unanswered and self._patience.defers(record) else Hits()
+
+    def _is_connecting(self) -> bool:
+        """Whether the session is so new that "off" may only mean "not yet"."""
+        if self._clock() >= self._connect_until or self._attachment.is_hopeless():
+            return False
+        if self._client.attached():
+            self._connect_until = float("-inf")
+        return True
 
     def take(self, record: Record) -> tuple[int, int]:
         """Lease id and boot id of the answer, now the load's; (0, 0) when they are gone."""

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ class Rig:
         loads: bool = True,
         joined: bool = True,
         adapter_of: Callable[[Any], bytes | None] = lambda adapter: None,
+        socket: str = "/no/such/socket",
     ) -> None:
         self.daemon = FakeDaemon(random.Random(0), workers=1, shards=1)
         self.now = 0.0
@@ -38,7 +40,7 @@ class Rig:
             refusal=refusal,
             namespace_of=lambda layouts: bytes(32),
             open_client=self._open,
-            attachment=Attachment("socket"),
+            attachment=Attachment(socket),
             patience=patience,
         )
         self.side = SchedulerSide(
@@ -147,6 +149,38 @@ def test_a_request_that_must_be_computed_is_not_looked_up() -> None:
 def test_without_a_daemon_nothing_matches() -> None:
     rig = Rig()
     rig.daemon.running = False
+
+    assert rig.side.match(FakeRequest.of_blocks(3), 0) == (0, False)
+
+
+def test_the_first_requests_wait_while_the_session_connects(tmp_path: Path) -> None:
+    (tmp_path / "socket").touch()
+    rig = Rig(socket=str(tmp_path / "socket"))
+    request = FakeRequest.of_blocks(3)
+    rig.cache(*request.block_hashes)
+    rig.daemon.running = False
+
+    assert rig.side.match(request, 0) == (None, False)
+    rig.daemon.running = True
+    assert rig.side.match(request, 0) == (3 * TOKENS, True)
+
+
+def test_a_session_that_was_attached_once_is_not_waited_for_again(tmp_path: Path) -> None:
+    (tmp_path / "socket").touch()
+    rig = Rig(socket=str(tmp_path / "socket"))
+    rig.client.lookup = lambda *args: FakeLookup("off")  # type: ignore[method-assign]
+
+    assert rig.side.match(FakeRequest.of_blocks(3, "a"), 0) == (None, False)
+    assert rig.side.match(FakeRequest.of_blocks(3, "b"), 0) == (0, False)
+
+
+def test_nobody_waits_long_for_a_daemon_that_left_its_socket(tmp_path: Path) -> None:
+    (tmp_path / "socket").touch()
+    rig = Rig(socket=str(tmp_path / "socket"))
+    rig.daemon.running = False
+    clock = iter(range(1000))
+    assert rig.membership.lookups is not None
+    rig.membership.lookups._clock = lambda: rig.membership.lookups._connect_until + next(clock)  # type: ignore[union-attr]
 
     assert rig.side.match(FakeRequest.of_blocks(3), 0) == (0, False)
 
