@@ -21,8 +21,8 @@
 //! Saves need an order, not an exclusion: the daemon's fence lies between the last byte copied and the load of the engine's
 //! word, the engine's between the revoke and the first byte of the block's next use.
 //!
-//! `tests/model.rs` explores every interleaving of both halves with store buffers, and shows that it fails without any one
-//! of these rules.
+//! `tests/load_model.rs` and `tests/save_model.rs` explore every interleaving of both halves with store buffers, and show that
+//! each fails without any one of these rules; `native/core/tests/grant_between_processes.rs` runs them as two processes.
 
 mod daemon;
 mod engine;

@@ -7,7 +7,9 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 
-pub use run::{CopyRun, Run};
+use run::Run;
+
+pub use run::CopyRun;
 
 #[cfg(test)]
 mod tests;
@@ -96,12 +98,7 @@ impl BlockLayout {
         self.segments_digest
     }
 
-    /// Block 0's runs: segments that are neighbours in memory and in the page are one run.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
-    }
-
-    /// What to copy for one block, in page order.
+    /// What to copy for one block, in page order; segments that are neighbours in memory and in the page are one run.
     pub fn copy_runs(&self, block: u32) -> Result<impl Iterator<Item = CopyRun> + '_> {
         if block >= self.num_blocks {
             return Err(Error::new(

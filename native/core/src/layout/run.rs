@@ -2,15 +2,15 @@
 
 /// A run of block 0; the same run of block `b` lies `b * block_stride` further in memory, and at the same place in its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub(super) struct Run {
     /// Address of block 0's bytes.
-    pub address: u64,
+    pub(super) address: u64,
     /// Bytes from one block to the next.
-    pub block_stride: u64,
+    pub(super) block_stride: u64,
     /// Where the run begins in the page.
-    pub page_offset: u64,
+    pub(super) page_offset: u64,
     /// Bytes.
-    pub length: u64,
+    pub(super) length: u64,
 }
 
 impl Run {

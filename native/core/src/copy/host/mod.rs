@@ -31,11 +31,6 @@ impl HostCopyEngine {
         }
     }
 
-    /// The layout of the blocks.
-    pub fn layout(&self) -> &BlockLayout {
-        &self.layout
-    }
-
     fn copy(&self, direction: Direction, pages: impl Iterator<Item = (u32, PagePtr)>) -> Result<()> {
         let mut plan = Plan::new(direction, Arc::clone(&self.process));
         for (block, page) in pages {
