@@ -90,11 +90,7 @@ impl Pool {
         machine::check_pool_fits(config.pool_bytes)?;
         let uid = geteuid().as_raw();
         let stem = names::stem(uid, config.socket);
-        for dir in [Some(Path::new(SHARED_MEMORY)), config.dir]
-            .into_iter()
-            .flatten()
-            .filter(|dir| dir.is_dir())
-        {
+        for dir in [Some(Path::new(SHARED_MEMORY)), config.dir].into_iter().flatten() {
             leftover::remove_dead(dir, uid, &stem)?;
         }
         let place = Place::choose(config.dir, config.pool_bytes)?;
