@@ -14,14 +14,18 @@ MEMORY_SHARE: Final = 0.5
 DIRECTORY_SHARE: Final = 0.9
 """The share of the pool directory's free space that an automatic pool takes at most."""
 
+LEAST_SHARED: Final = 0.5
+"""The part of the wanted size that /dev/shm must hold; with less, as in a container with its
+default of 64 MiB, a pool that ends with its daemon is worth more than a small one that does not."""
+
 AUTO_RULE: Final = (
     f"{MEMORY_SHARE:.0%} of free memory (of the control group's, where that is less), "
-    f"at most {DIRECTORY_SHARE:.0%} of what is free in the pool's directory or /dev/shm"
+    f"at most {DIRECTORY_SHARE:.0%} of what is free in the pool's directory or /dev/shm; where "
+    f"/dev/shm holds less than {LEAST_SHARED:.0%} of that, it is memory that ends with the daemon"
 )
 """The rule in words, for help and documentation."""
 
 _GRAIN: Final = 2 << 20
-_SHARED_MEMORY: Final = Path("/dev/shm")
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,18 @@ class AutoPool:
 
 
 def auto_pool(
-    pool_dir: str | None, *, proc: Path = Path("/proc"), cgroup: Path | None = None
+    pool_dir: str | None,
+    *,
+    proc: Path = Path("/proc"),
+    cgroup: Path | None = None,
+    shared_memory: Path = Path("/dev/shm"),
 ) -> AutoPool:
-    """The pool that ``AUTO_RULE`` gives now; tests bring their own ``proc`` and ``cgroup``."""
+    """The pool that ``AUTO_RULE`` gives now; tests bring paths of their own."""
     free = _free_memory(proc, cgroup or _own_cgroup(proc))
-    directory = Path(pool_dir) if pool_dir else _SHARED_MEMORY
-    room = _free_space(directory)
+    directory = Path(pool_dir) if pool_dir else shared_memory
+    room = _free_space(directory) if pool_dir or directory.exists() else 0
     by_memory, by_room = int(free * MEMORY_SHARE), int(room * DIRECTORY_SHARE)
-    if by_memory <= by_room:
+    if by_memory <= by_room or (not pool_dir and by_room < by_memory * LEAST_SHARED):
         size, reason = by_memory, f"{MEMORY_SHARE:.0%} of {format_size(free)} of free memory"
     else:
         size, reason = by_room, f"{DIRECTORY_SHARE:.0%} of {format_size(room)} free in {directory}"

@@ -43,6 +43,27 @@ def test_it_leaves_room_in_its_directory(tmp_path: Path) -> None:
     assert f"{DIRECTORY_SHARE:.0%} of " in pool.reason
 
 
+def test_a_tiny_shared_memory_does_not_make_a_tiny_pool(tmp_path: Path) -> None:
+    pool = auto_pool(
+        None,
+        proc=_proc(tmp_path, 1 << 50),
+        cgroup=tmp_path / "none",
+        shared_memory=tmp_path,
+    )
+    assert pool.size == (1 << 50) * MEMORY_SHARE
+    assert "of free memory" in pool.reason
+
+
+def test_no_shared_memory_at_all_is_no_error(tmp_path: Path) -> None:
+    pool = auto_pool(
+        None,
+        proc=_proc(tmp_path, GIB),
+        cgroup=tmp_path / "none",
+        shared_memory=tmp_path / "none",
+    )
+    assert pool.size == GIB * MEMORY_SHARE
+
+
 def test_no_room_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"pool_size = auto finds no room: .*; free some, or set"):
         auto_pool(str(tmp_path), proc=_proc(tmp_path, GRAIN), cgroup=tmp_path / "none")
