@@ -161,12 +161,16 @@ def worker_rank() -> int:
 
 
 def block_strides(kv_cache_config: Any) -> dict[str, int]:
-    """Bytes from one block to the next for each layer of which vLLM says it (0.31 on)."""
+    """Bytes from one block to the next for each layer of which vLLM says it.
+
+    vLLM 0.24 to 0.27 says it of packed tensors only, 0.31 on of all.
+    """
     strides: dict[str, int] = {}
     for tensor in kv_cache_config.kv_cache_tensors:
-        stride = getattr(tensor, "block_stride", None)
-        if stride is not None:
-            strides.update(dict.fromkeys(tensor.layers, stride))
+        stride = getattr(tensor, "block_stride", 0)
+        if stride:
+            layers = tensor.layers if hasattr(tensor, "layers") else tensor.shared_by
+            strides.update(dict.fromkeys(layers, stride))
     return strides
 
 
