@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
@@ -13,6 +15,10 @@ use super::header::{HEADER_BYTES, Header};
 use super::names;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::PeerProcess;
+
+/// How long the lock of an ended daemon's table is waited for: whoever else has it only looks, or removes.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// What a file with the name of a slot table is.
 enum Found {
@@ -35,7 +41,9 @@ pub(super) fn remove_dead(dir: &Path, uid: u32, own: &str) -> Result<()> {
             continue;
         };
         let slots = dir.join(&name);
-        match examine(&slots, uid) {
+        // Only what is in the way is waited for.
+        let patience = if stem == own { LOCK_WAIT } else { Duration::ZERO };
+        match examine(&slots, uid, patience) {
             Ok(Found::Dead(header, _lock)) => match remove(&slots, stem, uid, &header) {
                 Err(error) if stem == own => return Err(error),
                 Err(error) => tracing::warn!(%error, "cannot remove the pool of an ended daemon"),
@@ -71,7 +79,7 @@ pub(super) fn remove_dead(dir: &Path, uid: u32, own: &str) -> Result<()> {
     Ok(())
 }
 
-fn examine(slots: &Path, uid: u32) -> io::Result<Found> {
+fn examine(slots: &Path, uid: u32, patience: Duration) -> io::Result<Found> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = match OpenOptions::new()
         .read(true)
@@ -91,7 +99,7 @@ fn examine(slots: &Path, uid: u32) -> io::Result<Found> {
     let Some(header) = Header::decode(&bytes).filter(|header| header.uid == uid) else {
         return Ok(Found::Stranger);
     };
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() || is_alive(&header) {
+    if is_alive(&header) || !lock(&file, patience) {
         return Ok(Found::Alive(header));
     }
     // Another daemon may have removed this file and linked its own before the lock was had.
@@ -103,6 +111,18 @@ fn examine(slots: &Path, uid: u32) -> io::Result<Found> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
         Err(error) => Err(error),
     }
+}
+
+/// Locks the table of an ended daemon; another one that starts may be looking at it, for a moment.
+fn lock(file: &File, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(LOCK_PAUSE);
+    }
+    true
 }
 
 /// Whether the owner lives, or may live.

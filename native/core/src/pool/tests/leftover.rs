@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
@@ -130,6 +133,23 @@ fn a_held_lock_means_alive_even_when_the_owner_cannot_be_seen() {
     assert!(slots.exists());
     drop(files);
     assert!(!slots.exists());
+}
+
+#[test]
+fn a_dead_pool_that_another_starting_daemon_looks_at_is_waited_for() {
+    let dir = TempDir::new_in("/dev/shm").unwrap();
+    let own = names::stem(uid(), dir.path());
+    let (slots, pool) = leave(dir.path(), &own, ended_process());
+    let other = fs::File::open(&slots).unwrap();
+    flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let looking = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        drop(other);
+    });
+    let opened = Pool::open(config(2 * MIB, dir.path())).unwrap();
+    looking.join().unwrap();
+    assert_ne!(fs::read(&pool).unwrap(), b"pages", "the pool is a new one");
+    drop(opened);
 }
 
 #[test]
