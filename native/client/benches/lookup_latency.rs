@@ -43,7 +43,7 @@ fn main() {
         .read_line(&mut line)
         .expect("that it serves");
 
-    let client = SchedulerClient::new(SchedulerConfig {
+    let config = SchedulerConfig {
         socket,
         engine_key: [1; 16],
         engine_id: "bench".to_owned(),
@@ -51,8 +51,9 @@ fn main() {
         model: "none".to_owned(),
         workers: 1,
         shards: 1,
-    })
-    .expect("a client");
+    };
+    // Late answers are part of the result.
+    let client = SchedulerClient::with_deadline(config, Duration::from_secs(1)).expect("a client");
     while !client.attached().expect("no fork") {
         std::thread::sleep(Duration::from_millis(1));
     }

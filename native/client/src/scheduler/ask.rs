@@ -13,6 +13,9 @@ use super::state::Shared;
 use super::table::{Arrival, Token};
 use crate::session::Session;
 
+/// A busy engine can wake its thread late, with the answer in the socket since long: it is read before the daemon is blamed.
+const LAST_TURN: Duration = Duration::from_millis(2);
+
 /// How long after attaching an engine without all its workers is waited for.
 const INCOMPLETE_FOR: Duration = Duration::from_secs(5);
 
@@ -24,7 +27,11 @@ pub(super) async fn ask(shared: Arc<Shared>, session: Arc<Session>, token: Token
     let mut rpc = session.rpc();
     let call = rpc.lookup(request);
     tokio::pin!(call);
-    let (in_time, answer) = match timeout(shared.deadline, &mut call).await {
+    let mut in_time = timeout(shared.deadline, &mut call).await;
+    if in_time.is_err() {
+        in_time = timeout(LAST_TURN, &mut call).await;
+    }
+    let (in_time, answer) = match in_time {
         Ok(answer) => (true, answer),
         Err(_) => {
             overdue(&shared, &session, &request_id, token);
