@@ -79,7 +79,7 @@ class SchedulerClient:
         """Give back a lease that was taken and will not be loaded."""
     def attached(self) -> bool: ...
     def counters(self) -> dict[str, int]:
-        """Monotonic counts: lookups, answers, timeouts, breaker_opened, attaches, leases_held (a gauge)."""
+        """Monotonic counts: lookups, answers, timeouts, short_circuits ("off" without a call), breaker_opened, attaches, leases_held (a gauge)."""
     def close(self) -> None: ...
 
 @final
