@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use pegaflow_core::error::{Error, Result};
@@ -21,9 +20,6 @@ use crate::{logging, service};
 
 /// How often leases are looked at for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
-
-/// How long the pool's first chunk is waited for.
-const FIRST_CHUNK: Duration = Duration::from_secs(5);
 
 /// What a daemon says once it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -64,7 +60,6 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         .map_err(|error| Error::io("start the daemon's runtime", error))?;
     let daemon = Daemon::open(config, boot, http_addr)?;
     let operator = Operator::start(&daemon, http)?;
-    wait_for_first_chunk(&daemon);
 
     let ready = Ready::of(&daemon);
     tracing::info!(socket = %ready.socket.display(), http = ready.http_addr, boot_id = ready.boot_id, "the daemon answers");
@@ -103,14 +98,6 @@ impl Ready {
             pool_kind: pool.kind.name(),
             pool_path: pool.path,
         }
-    }
-}
-
-/// From its first chunk on the pool takes saves: an engine that comes at once finds room, or a reason.
-fn wait_for_first_chunk(daemon: &Daemon) {
-    let began = Instant::now();
-    while daemon.store.ready_bytes() == 0 && began.elapsed() < FIRST_CHUNK {
-        thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -14,7 +14,7 @@ use super::check;
 use super::refusal::{Answer, Refusal};
 use crate::boot::VERSION;
 use crate::daemon::Daemon;
-use crate::session::{EventStream, Peer, Role, SchedulerRole, watch};
+use crate::session::{EndReason, EventStream, Peer, Role, SchedulerRole, watch};
 
 pub(super) fn attach(daemon: &Arc<Daemon>, caller: Caller, request: AttachRequest) -> Answer<EventStream> {
     check_version(request.version.unwrap_or_default())?;
@@ -49,7 +49,10 @@ pub(super) fn attach(daemon: &Arc<Daemon>, caller: Caller, request: AttachReques
             page_bytes: daemon.store.snapshot().pool.slab_bytes,
         }),
     };
-    watch(daemon, &session, opened).map_err(|error| Error::io("watch the engine's process", error).into())
+    watch(daemon, &session, opened).map_err(|error| {
+        daemon.sessions.end(session.id, EndReason::StreamClosed);
+        Error::io("watch the engine's process", error).into()
+    })
 }
 
 fn check_version(peer: ProtocolVersion) -> Answer<()> {

@@ -50,16 +50,38 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let began = Instant::now();
-        let path = request.uri().path().to_owned();
-        let metrics = self.metrics.clone();
+        let mut call = Call {
+            metrics: self.metrics.clone(),
+            path: request.uri().path().to_owned(),
+            began: Instant::now(),
+            code: Code::Cancelled,
+        };
         let answering = self.inner.call(request);
         Box::pin(async move {
             let mut response = answering.await?;
-            let code = refine(&mut response);
-            metrics.observe(&path, code, began.elapsed());
+            call.answered(refine(&mut response));
             Ok(response)
         })
+    }
+}
+
+/// One call, counted when it is over: cancelled, unless it was answered.
+struct Call {
+    metrics: RpcMetrics,
+    path: String,
+    began: Instant,
+    code: Code,
+}
+
+impl Call {
+    fn answered(&mut self, code: Code) {
+        self.code = code;
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.metrics.observe(&self.path, self.code, self.began.elapsed());
     }
 }
 

@@ -195,7 +195,7 @@ async fn leased_blocks_stay_through_pressure() {
     assert_eq!(u64::from(answered), offered);
     let destinations: Vec<u32> = (30..38).collect();
     let answer = engine.workers[0].load(lease, 0, &destinations).await.unwrap();
-    assert_eq!(answer.outcome(), Outcome::Loaded);
+    assert_eq!(answer.outcome(), Outcome::Loaded, "{}", answer.message);
     let loaded: Vec<_> = destinations
         .iter()
         .map(|&block| engine.workers[0].memory.block(block))

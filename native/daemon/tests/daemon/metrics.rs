@@ -1,9 +1,12 @@
 //! The metrics say exactly what scripted traffic did.
 
-use pegaflow_proto::v1::ReleaseRequest;
+use std::time::Duration;
 
-use crate::support::engine::{Engine, Shape, fresh_hashes, lookup_request};
-use crate::support::{Daemon, metrics};
+use pegaflow_proto::v1::ReleaseRequest;
+use tokio::time::timeout;
+
+use crate::support::engine::{Engine, Session, Shape, Worker, connect, fresh_hashes, lookup_request};
+use crate::support::{Daemon, eventually, metrics};
 
 #[tokio::test]
 async fn they_add_up_for_scripted_traffic() {
@@ -138,4 +141,23 @@ async fn latency_buckets_begin_at_fifty_microseconds_and_end_with_all() {
         metrics["pegaflow_lookup_duration_seconds_bucket{le=\"+Inf\"}"],
         1.0
     );
+}
+
+#[tokio::test]
+async fn a_call_that_its_caller_gives_up_is_counted_and_leaves_nothing() {
+    let daemon = Daemon::start();
+    let shape = Shape::with_workers(2);
+    // The save waits for the second worker, which never comes.
+    let _scheduler = Session::attach(connect(daemon.socket()).await, shape.attach_scheduler())
+        .await
+        .unwrap();
+    let mut worker = Worker::start(daemon.socket(), &shape, 0, 0).await;
+    let given_up = timeout(Duration::from_millis(50), worker.save(&fresh_hashes(1), &[0])).await;
+    assert!(given_up.is_err());
+    eventually("the call is counted", async || {
+        metrics(&daemon.ready.http_addr)
+            .contains_key("pegaflow_rpc_requests_total{method=\"Save\",status=\"cancelled\"}")
+    })
+    .await;
+    assert_eq!(metrics(&daemon.ready.http_addr)["pegaflow_save_in_flight"], 0.0);
 }

@@ -1,12 +1,17 @@
 //! A socket has one daemon, and a new one takes the place of one that has ended.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process;
+use std::process::{self, Command};
+use std::thread;
+use std::time::Duration;
 
 use pegaflow_core::error::{Error, ErrorKind};
+use pegaflow_core::process::{PeerProcess, ProcessIdentity};
 use pegaflow_daemon::{DaemonConfig, run};
+
+use rustix::fs::{FlockOperation, flock};
 
 use crate::support::engine::{Engine, Shape};
 use crate::support::{Child, Daemon, config};
@@ -52,6 +57,35 @@ async fn a_killed_daemon_is_replaced() {
         "grants of an earlier daemon are void"
     );
     Engine::start(&socket, &Shape::new()).await;
+}
+
+/// After a kill the lock is free before the process has ended, while its copies may still land.
+#[test]
+fn a_daemon_whose_lock_is_free_but_that_still_runs_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut before = Command::new("sleep").arg("600").spawn().unwrap();
+    let identity = ProcessIdentity::of(before.id()).unwrap();
+    let lock = directory.path().join("daemon.sock.lock");
+    fs::write(&lock, format!("{} {}\n", identity.pid, identity.start_time_ticks)).unwrap();
+    let process = PeerProcess::open(before.id()).unwrap();
+
+    let settings = config(directory.path());
+    let daemon = thread::spawn(move || {
+        run(settings, |_| {
+            Err(Error::new(
+                ErrorKind::Io,
+                if process.has_ended()? { "after" } else { "before" },
+            ))
+        })
+    });
+    let lock = File::open(&lock).unwrap();
+    while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        flock(&lock, FlockOperation::Unlock).unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
+    before.kill().unwrap();
+    before.wait().unwrap();
+    assert_eq!(daemon.join().unwrap().unwrap_err().message(), "after");
 }
 
 #[tokio::test]
