@@ -11,7 +11,7 @@ use crate::support::engine::{
     BLOCKS, Engine, HASH_BYTES, Memory, Session, Shape, Worker, connect, fresh_hashes, lookup_request,
     packed, register_request,
 };
-use crate::support::{Child, Daemon};
+use crate::support::{Child, Daemon, eventually};
 
 /// A daemon with one engine that has saved something.
 struct Scene {
@@ -261,10 +261,10 @@ async fn registrations() {
     })
     .await;
     says(&error, Code::ResourceExhausted, &["at most"]);
-    assert_eq!(
-        scene.daemon.status().await["engines"].as_array().unwrap().len(),
-        1
-    );
+    eventually("the refused workers are gone", async || {
+        scene.daemon.status().await["engines"].as_array().unwrap().len() == 1
+    })
+    .await;
     scene.all_is_well().await;
 }
 
