@@ -11,8 +11,8 @@ _RELEASE_S: Final = 5.0
 
 def assert_nothing_left(engine: SteppedEngine, daemon: DaemonProcess) -> None:
     """No request, no block of vLLM's pool, no lease, pin or transfer."""
-    assert engine.requests() == {}
-    assert engine.used_blocks() == 0
+    assert not (requests := engine.requests()), f"the scheduler holds {requests}"
+    assert not (blocks := engine.used_blocks()), f"{blocks} blocks of vLLM's pool are held"
 
     def held() -> dict[str, int]:
         status = daemon.status()

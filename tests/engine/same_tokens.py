@@ -12,7 +12,7 @@ def assert_same_tokens(cold: Sequence[int], gaps: Sequence[float], warm: Sequenc
 
     What comes after an undecided position that differs cannot be compared.
     """
-    assert len(cold) == len(warm)
+    assert len(cold) == len(warm), f"{len(warm)} tokens instead of {len(cold)}"
     for position, (expected, gap, found) in enumerate(zip(cold, gaps, warm, strict=True)):
         if expected != found:
             assert gap <= NOISE, f"token {found} instead of {expected} at position {position}"

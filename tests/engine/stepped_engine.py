@@ -40,7 +40,7 @@ class Answer:
 
     def assert_same(self, warm: "Answer") -> None:
         """Fail when ``warm``, a later run of the same prompt, gave other tokens."""
-        assert warm.reason == self.reason
+        assert warm.reason == self.reason, f"ended by {warm.reason} instead of {self.reason}"
         assert_same_tokens(self.tokens, self.gaps, warm.tokens)
 
 

@@ -21,6 +21,7 @@ def abort_after(engine: SteppedEngine, prompt: tuple[int, ...], steps: int) -> b
     request = engine.add(prompt, GENERATE)
     for _ in range(steps):
         if any(answer.request == request for answer in engine.step()):
+            engine.drain()
             return False
     engine.abort(request)
     assert engine.drain() == {}
