@@ -13,7 +13,12 @@ from pegaflow.connector.interface import (
 from pegaflow.connector.metadata import LoadOrder, SaveOrder, StepPlan, WorkerReport
 from pegaflow.connector.scheduler.membership import Membership
 from pegaflow.connector.scheduler.patience import Patience
-from pegaflow.connector.scheduler.planner import MAX_BLOCKS, blocks_to_save, chunks
+from pegaflow.connector.scheduler.planner import (
+    MAX_BLOCKS,
+    blocks_to_save,
+    chunks,
+    fills_no_block,
+)
 from pegaflow.connector.scheduler.tracker import Hits, LoadInFlight, Record, Tracker
 from pegaflow.connector.shield import report
 from pegaflow.connector.stats import TransferStats
@@ -206,38 +211,43 @@ class SchedulerSide:
             if record is not None:
                 self._tracker.see_preemption(record)
                 record.replace_blocks(new.block_ids)
-                self._offer(orders, record, new.num_computed_tokens, output)
+                computed = new.num_computed_tokens
+                end = computed + output.num_scheduled_tokens.get(new.req_id, 0)
+                self._offer(orders, record, computed, end)
         cached = output.scheduled_cached_reqs
         for request_id, block_ids, computed in zip(
             cached.req_ids, cached.new_block_ids, cached.num_computed_tokens, strict=True
         ):
             record = self._tracker.find(request_id)
-            if record is not None:
-                self._tracker.see_preemption(record)
-                if request_id in cached.resumed_req_ids:
-                    record.replace_blocks(block_ids)
-                else:
-                    record.add_blocks(block_ids)
-                self._offer(orders, record, computed, output)
+            if record is None:
+                continue
+            end = computed + output.num_scheduled_tokens.get(request_id, 0)
+            if block_ids is None and fills_no_block(
+                record.next_save, computed, end, self._block_tokens
+            ):
+                continue  # most requests of a decode step
+            self._tracker.see_preemption(record)
+            if request_id in cached.resumed_req_ids:
+                record.replace_blocks(block_ids)
+            else:
+                record.add_blocks(block_ids)
+            self._offer(orders, record, computed, end)
 
-    def _offer(
-        self, orders: list[SaveOrder], record: Record, computed: int, output: SchedulerOutput
-    ) -> None:
+    def _offer(self, orders: list[SaveOrder], record: Record, computed: int, end: int) -> None:
         if self._membership.identity is None or record.adapter is None:
             return
-        request_id = record.request.request_id
         blocks = blocks_to_save(
             next_save=record.next_save,
             loaded=record.loaded,
             computed=computed,
-            scheduled=output.num_scheduled_tokens.get(request_id, 0),
+            end=end,
             block_tokens=self._block_tokens,
             limit=min(len(record.request.block_hashes), len(record.block_ids)),
         )
         for chunk in chunks(blocks):
             keys = b"".join(key for block in chunk for key in record.keys(block, block + 1))
             block_ids = tuple(record.block_ids[block] for block in chunk)
-            orders.append(SaveOrder(self._next_serial, request_id, keys, block_ids))
+            orders.append(SaveOrder(self._next_serial, record.request.request_id, keys, block_ids))
             self._tracker.open_save(record, self._next_serial, self._workers)
             self._next_serial += 1
         if blocks:

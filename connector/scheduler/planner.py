@@ -7,18 +7,23 @@ MAX_BLOCKS: Final = 16_384
 """Of one transfer: the protocol's limit."""
 
 
+def fills_no_block(next_save: int, computed: int, end: int, block_tokens: int) -> bool:
+    """Whether a step from ``computed`` to ``end`` tokens has certainly nothing to offer."""
+    return next_save * block_tokens <= computed and end < (next_save + 1) * block_tokens
+
+
 def blocks_to_save(
-    *, next_save: int, loaded: range, computed: int, scheduled: int, block_tokens: int, limit: int
+    *, next_save: int, loaded: range, computed: int, end: int, block_tokens: int, limit: int
 ) -> list[int]:
     """The blocks of a request that are full after this step and were not offered before.
 
-    ``computed`` tokens have their KV when the step begins and ``scheduled`` more when it ends;
+    ``computed`` tokens have their KV when the step begins, and ``end`` tokens when it ends;
     ``limit`` is the number of blocks that have both a hash and a block id. A draft token that is
     rejected later never counts: its block has no hash yet. ``computed`` may go back, after a
     failed load or a preemption: then blocks are offered again, which is harmless.
     """
     first = min(next_save, computed // block_tokens)
-    last = min((computed + scheduled) // block_tokens, limit)
+    last = min(end // block_tokens, limit)
     return [block for block in range(first, last) if block not in loaded]
 
 
