@@ -34,8 +34,10 @@ enum Found {
 /// # Errors
 /// `Conflict` when a living daemon or a stranger has the files of `own`.
 pub(super) fn remove_dead(dir: &Path, uid: u32, own: &str) -> Result<()> {
-    let entries =
-        fs::read_dir(dir).map_err(|error| Error::io(format_args!("list {}", dir.display()), error))?;
+    // Whether the directory can be used is for `Place::choose` to say.
+    let Ok(entries) = fs::read_dir(dir) else {
+        return Ok(());
+    };
     for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
         let Some(stem) = names::stem_of_slots(&name, uid) else {
             continue;

@@ -136,6 +136,14 @@ fn a_held_lock_means_alive_even_when_the_owner_cannot_be_seen() {
 }
 
 #[test]
+fn a_directory_that_does_not_exist_is_refused_as_a_setting() {
+    let dir = TempDir::new_in("/dev/shm").unwrap();
+    let error = Pool::open(config(2 * MIB, &dir.path().join("missing"))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.message().contains("--pool-dir"), "{error}");
+}
+
+#[test]
 fn a_dead_pool_that_another_starting_daemon_looks_at_is_waited_for() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let own = names::stem(uid(), dir.path());
