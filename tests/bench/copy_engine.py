@@ -21,14 +21,18 @@ class CopyEngine:
     lines: Sequence[Mapping[str, Any]]
 
     def rate(self, direction: str) -> float:
-        """GB/s of ``"save"`` or ``"load"`` with two threads."""
-        name = f"host_{direction}_{_BEST_THREADS}_threads"
-        return next(float(line["value"]) for line in self.lines if line["name"] == name)
+        """GB/s of ``"save"`` or ``"load"`` with two threads and memory that begins a page."""
+        measured = (f"host_{direction}_{_BEST_THREADS}_threads", 0)
+        return next(
+            float(line["value"])
+            for line in self.lines
+            if (line["name"], line["engine_offset"]) == measured
+        )
 
     def rows(self) -> Iterator[Row]:
         """Rates, and their share of memcpy with its target."""
         for line in self.lines:
-            name = str(line["name"]).replace("_", " ")
+            name = f"{line['name']}, {line['engine_offset']} bytes into a page".replace("_", " ")
             yield Row(name, line["value"], line["unit"])
             if "share_of_memcpy" in line:
                 share, target = round(100 * line["share_of_memcpy"], 1), 100 * line["target"]
