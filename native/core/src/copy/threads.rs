@@ -1,13 +1,14 @@
 //! Threads that help callers with their copies: one thread cannot use the memory's whole bandwidth.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Work in parts that any thread may do, in any order.
 pub(super) trait Parts: Send + Sync {
@@ -172,12 +173,18 @@ impl Job {
             if part >= self.parts.count() {
                 return;
             }
-            if let Err(error) = self.parts.run(part) {
+            // A panic is a failed part: a copy with bytes missing must never pass for a whole one.
+            let done = catch_unwind(AssertUnwindSafe(|| self.parts.run(part)));
+            if let Err(error) = done.unwrap_or_else(|_| Err(panicked(part))) {
                 self.failed.store(true, Ordering::Relaxed);
                 self.progress.lock().error.get_or_insert(error);
             }
         }
     }
+}
+
+fn panicked(part: usize) -> Error {
+    Error::new(ErrorKind::Io, format!("part {part} of a copy ended in a panic"))
 }
 
 impl std::fmt::Debug for Queue {

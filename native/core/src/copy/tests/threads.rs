@@ -126,3 +126,32 @@ fn caller_and_helper_work_at_the_same_time() {
     assert_ne!(begun[0], begun[1]);
     assert!(begun.contains(&thread::current().id()));
 }
+
+/// Panics in one part, on whichever thread has it.
+struct Panics {
+    parts: usize,
+    at: usize,
+}
+
+impl Parts for Panics {
+    fn count(&self) -> usize {
+        self.parts
+    }
+
+    fn run(&self, part: usize) -> Result<()> {
+        assert_ne!(part, self.at, "the panic that this test is about");
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_in_any_part_fails_the_copy_and_costs_no_thread() {
+    let pool = CopyThreads::start(3).unwrap();
+    for at in 0..20 {
+        let error = pool.run(Box::new(Panics { parts: 20, at })).unwrap_err();
+        assert_eq!(error.message(), format!("part {at} of a copy ended in a panic"));
+    }
+    let counted = counted(50, None);
+    pool.run(Box::new(Shared(Arc::clone(&counted)))).unwrap();
+    assert!(runs(&counted).iter().all(|runs| *runs == 1));
+}
