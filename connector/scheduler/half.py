@@ -106,6 +106,7 @@ class SchedulerSide:
 
     def plan(self, output: SchedulerOutput) -> StepPlan:
         """The workers' orders for the step that vLLM has just scheduled."""
+        preempted = self._tracker.take_preempted()
         saves: list[SaveOrder] = []
         try:
             self._plan_saves(saves, output)
@@ -115,7 +116,7 @@ class SchedulerSide:
             identity=self._membership.identity,
             loads=tuple(self._load_orders),
             saves=tuple(saves),
-            preempted=self._tracker.take_preempted(),
+            preempted=preempted,
             held=frozenset(self._held),
         )
         self._load_orders.clear()
@@ -226,8 +227,8 @@ class SchedulerSide:
                 record.next_save, computed, end, self._block_tokens
             ):
                 continue  # most requests of a decode step
-            self._tracker.see_preemption(record)
             if request_id in cached.resumed_req_ids:
+                self._tracker.see_preemption(record)
                 record.replace_blocks(block_ids)
             else:
                 record.add_blocks(block_ids)
