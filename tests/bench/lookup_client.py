@@ -4,6 +4,7 @@ Arguments: socket, file of packed hashes, namespace in hex, calls a second, call
 """
 
 import json
+import random
 import sys
 import time
 from collections.abc import Sequence
@@ -38,13 +39,16 @@ def timed_lookup(engine: AttachedEngine, packed: bytes) -> float:
 def paced_lookups(
     engine: AttachedEngine, packed: bytes, interval_s: float, calls: int
 ) -> list[float]:
-    """Lookups at fixed times, ``interval_s`` apart."""
+    """Lookups ``interval_s`` apart, from a random time within the first interval on.
+
+    Clients that start together would otherwise all call at the same moments.
+    """
     latencies = []
-    due = time.perf_counter()
+    due = time.perf_counter() + random.uniform(0, interval_s)
     for _ in range(calls):
-        due += interval_s
         time.sleep(max(0.0, due - time.perf_counter()))
         latencies.append(timed_lookup(engine, packed))
+        due += interval_s
     return latencies
 
 
