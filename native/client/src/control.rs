@@ -1,5 +1,6 @@
 //! What operators' commands ask of the daemon: single calls, on the caller's thread.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use tokio::runtime::Builder;
 use tonic::{Response, Status};
 
 use crate::error::{ClientError, ClientErrorKind, Result};
-use crate::session::{Connection, of_core, overdue, refused};
+use crate::session::{Connection, of_core, refused};
 
 /// What a daemon left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +27,9 @@ pub struct Stopped {
 
 /// The daemon's status document, as JSON.
 pub fn status(socket: &Path, timeout: Duration) -> Result<String> {
-    let json = block_on("Status", timeout, async {
+    let json = block_on("Status", timeout, async |peer| {
         let connection = Connection::open(socket).await?;
+        peer.set(Some(connection.peer_pid()));
         let answer = answer_of(client(&connection).status(StatusRequest {}).await)?;
         Ok(answer.json)
     })?;
@@ -38,8 +40,9 @@ pub fn status(socket: &Path, timeout: Duration) -> Result<String> {
 /// Drains and ends the daemon; returns when its process has ended.
 pub fn stop(socket: &Path, purge: bool, timeout: Duration) -> Result<Stopped> {
     let deadline = Instant::now() + timeout;
-    let (daemon, pool_bytes_kept) = block_on("Stop", timeout, async {
+    let (daemon, pool_bytes_kept) = block_on("Stop", timeout, async |peer| {
         let connection = Connection::open(socket).await?;
+        peer.set(Some(connection.peer_pid()));
         let daemon = PeerProcess::open(connection.peer_pid()).map_err(of_core)?;
         let answer = answer_of(client(&connection).stop(StopRequest { purge }).await)?;
         Ok((daemon, answer.pool_bytes_kept))
@@ -49,7 +52,7 @@ pub fn stop(socket: &Path, purge: bool, timeout: Duration) -> Result<Stopped> {
         return Err(ClientError::new(
             ClientErrorKind::Timeout,
             format!(
-                "the daemon (pid {pid}) still runs {:.1} s after it was told to stop",
+                "the daemon (pid {pid}) still runs {:.1} s after it was told to stop: wait for its end, or kill it",
                 timeout.as_secs_f64()
             ),
         ));
@@ -66,14 +69,30 @@ fn answer_of<T>(answer: std::result::Result<Response<T>, Status>) -> Result<T> {
     answer.map(Response::into_inner).map_err(refused)
 }
 
-fn block_on<T>(call: &str, timeout: Duration, task: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs `task`, which tells the pid that it is connected to, on this thread.
+fn block_on<T>(
+    call: &str,
+    timeout: Duration,
+    task: impl AsyncFnOnce(&Cell<Option<u32>>) -> Result<T>,
+) -> Result<T> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| ClientError::new(ClientErrorKind::Config, format!("start a call: {source}")))?;
+    let peer = Cell::new(None);
     runtime
-        .block_on(async { tokio::time::timeout(timeout, task).await })
-        .map_err(|_| overdue(call, timeout))?
+        .block_on(async { tokio::time::timeout(timeout, task(&peer)).await })
+        .map_err(|_| {
+            let who = peer.get().map_or_else(String::new, |pid| format!(" (pid {pid})"));
+            ClientError::new(
+                ClientErrorKind::Timeout,
+                format!(
+                    "the daemon{who} did not answer {call} within {:.1} s: allow more time with --timeout, or \
+                     kill it if it hangs",
+                    timeout.as_secs_f64()
+                ),
+            )
+        })?
 }
 
 /// Waits for the end of the process; false when it still runs at the deadline.

@@ -1,4 +1,5 @@
 use std::os::unix::net::UnixListener;
+use std::process;
 use std::time::{Duration, Instant};
 
 use pegaflow_client::{ClientErrorKind, status, stop};
@@ -35,7 +36,8 @@ fn without_a_daemon_it_is_unreachable_and_the_socket_is_named() {
 }
 
 #[test]
-fn a_daemon_that_does_not_answer_is_waited_for_no_longer_than_asked() {
+fn a_daemon_that_does_not_answer_is_waited_for_no_longer_than_asked_and_named() {
+    let named = format!("(pid {})", process::id());
     let stage = Stage::new();
     let daemon = stage.daemon(Script::default());
     daemon.hang(true);
@@ -43,12 +45,18 @@ fn a_daemon_that_does_not_answer_is_waited_for_no_longer_than_asked() {
     let error = status(&stage.socket, Duration::from_millis(200)).unwrap_err();
     assert_eq!(error.kind(), ClientErrorKind::Timeout);
     assert!((Duration::from_millis(200)..LIMIT).contains(&begun.elapsed()));
+    assert!(error.message().contains(&named), "{error}");
 
     // One that does not even accept.
     let silent = Stage::new();
     let _listener = UnixListener::bind(&silent.socket).unwrap();
-    let error = status(&silent.socket, Duration::from_millis(200)).unwrap_err();
-    assert_eq!(error.kind(), ClientErrorKind::Timeout);
+    for error in [
+        status(&silent.socket, Duration::from_millis(200)).unwrap_err(),
+        stop(&silent.socket, false, Duration::from_millis(200)).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ClientErrorKind::Timeout);
+        assert!(error.message().contains(&named), "{error}");
+    }
 }
 
 #[test]
