@@ -14,9 +14,8 @@ use rustix::net::{
 
 const BACKLOG: i32 = 1_024;
 
-/// Listens at `path` with mode 0600, or with 0660 for the members of `group`.
+/// Listens at `path`, where nothing is, with mode 0600, or with 0660 for the members of `group`.
 pub(super) fn listen(path: &Path, group: Option<Gid>) -> Result<UnixListener> {
-    remove_stale(path)?;
     let bound = bind_owner_only(path).map_err(|error| io_error("listen at", path, error))?;
     if let Some(group) = group {
         chown(path, None, Some(group))
@@ -47,8 +46,8 @@ pub(super) fn group_id(group: &str) -> Result<Gid> {
     })
 }
 
-/// The lock is held: whatever socket is there, its daemon has ended.
-fn remove_stale(path: &Path) -> Result<()> {
+/// Removes a socket from `path`: the lock is held, so its daemon has ended.
+pub(super) fn remove_stale(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => {
             fs::remove_file(path).map_err(|error| io_error("replace", path, error))

@@ -17,10 +17,10 @@ use crate::config::DaemonConfig;
 /// How long a killed daemon's process may take to end: its memory goes first.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// The lock, held.
+/// The lock, held; its file is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct SocketLock {
-    file: File,
+    _file: File,
     path: PathBuf,
 }
 
@@ -28,45 +28,44 @@ impl SocketLock {
     /// Takes the lock of `socket` for the process `owner`.
     pub(super) fn take(socket: &Path, owner: ProcessIdentity) -> Result<Self> {
         let path = DaemonConfig::beside_socket(socket, ".lock");
-        let mut lock = loop {
-            let lock = Self {
-                file: open(&path)?,
-                path: path.clone(),
-            };
-            match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
+        let mut file = loop {
+            let file = open(&path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => return Err(in_use(socket, &path)),
                 Err(error) => return Err(Error::io(format_args!("lock {}", path.display()), error.into())),
             }
             // The daemon before may have removed the file after it was opened here: then another file is the lock.
-            if lock.is_at_its_path() {
-                break lock;
+            if is_at(&file, &path) {
+                break file;
             }
         };
+        // Until then the file names the daemon before: one that has not ended must be found by the next start too.
         wait_for_end(&path, owner)?;
-        lock.write(owner)
+        write(&mut file, owner)
             .map_err(|error| Error::io(format_args!("write {}", path.display()), error))?;
-        Ok(lock)
+        Ok(Self { _file: file, path })
     }
+}
 
-    /// Removes the file; the lock itself is held until `self` is dropped.
-    pub(super) fn remove(&self) {
-        // A file that stays is taken over by the next daemon.
+impl Drop for SocketLock {
+    fn drop(&mut self) {
+        // While the lock is still held. A file that stays is taken over by the next daemon.
         drop(fs::remove_file(&self.path));
     }
+}
 
-    fn is_at_its_path(&self) -> bool {
-        let identity = |found: fs::Metadata| (found.dev(), found.ino());
-        match (self.file.metadata(), fs::metadata(&self.path)) {
-            (Ok(held), Ok(named)) => identity(held) == identity(named),
-            _ => false,
-        }
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(held), Ok(named)) => identity(held) == identity(named),
+        _ => false,
     }
+}
 
-    fn write(&mut self, owner: ProcessIdentity) -> io::Result<()> {
-        self.file.set_len(0)?;
-        writeln!(self.file, "{} {}", owner.pid, owner.start_time_ticks)
-    }
+fn write(file: &mut File, owner: ProcessIdentity) -> io::Result<()> {
+    file.set_len(0)?;
+    writeln!(file, "{} {}", owner.pid, owner.start_time_ticks)
 }
 
 fn open(path: &Path) -> Result<File> {

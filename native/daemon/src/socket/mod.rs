@@ -19,7 +19,8 @@ use crate::config::DaemonConfig;
 pub(crate) struct SocketPlace {
     socket: PathBuf,
     grants: PathBuf,
-    lock: SocketLock,
+    /// The last to go: with it, the place is free.
+    _lock: SocketLock,
 }
 
 impl SocketPlace {
@@ -36,26 +37,24 @@ impl SocketPlace {
             .as_deref()
             .map(listener::group_id)
             .transpose()?;
-        let grants = grants_directory(socket);
-        directory::make_empty(&grants, group.is_some())?;
+        listener::remove_stale(socket)?;
+        // From here on, what is at these paths is this daemon's, and goes with the place.
+        let place = Self {
+            socket: socket.clone(),
+            grants: grants_directory(socket),
+            _lock: lock,
+        };
+        directory::make_empty(&place.grants, group.is_some())?;
         let listener = listener::listen(socket, group)?;
-        Ok((
-            Self {
-                socket: socket.clone(),
-                grants,
-                lock,
-            },
-            listener,
-        ))
+        Ok((place, listener))
     }
 }
 
 impl Drop for SocketPlace {
     fn drop(&mut self) {
-        // The next daemon replaces what cannot be removed here. The lock goes last: with it, the place is free.
+        // The next daemon replaces what cannot be removed here.
         drop(fs::remove_file(&self.socket));
         drop(fs::remove_dir_all(&self.grants));
-        self.lock.remove();
     }
 }
 

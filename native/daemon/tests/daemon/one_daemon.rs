@@ -1,5 +1,7 @@
 //! A socket has one daemon, and a new one takes the place of one that has ended.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -126,6 +128,10 @@ fn places_that_cannot_be_used_are_refused_with_the_remedy() {
         "{long}"
     );
 
+    let left = || -> BTreeSet<OsString> {
+        let entries = fs::read_dir(directory.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect()
+    };
     let file = directory.path().join("a-file");
     fs::write(&file, "precious").unwrap();
     let not_a_socket = refused(with(&file));
@@ -140,6 +146,7 @@ fn places_that_cannot_be_used_are_refused_with_the_remedy() {
         ..config(directory.path())
     };
     assert!(refused(group).message().contains("no such group"));
+    assert_eq!(left(), [OsString::from("a-file")].into());
 }
 
 #[tokio::test]
@@ -156,8 +163,6 @@ async fn an_http_address_that_is_taken_is_refused_and_without_one_the_next_free_
     };
     let error = refused(taken);
     assert!(error.message().contains(&first.ready.http_addr), "{error}");
-    assert!(
-        !directory.path().join("daemon.sock").exists(),
-        "a daemon that did not start leaves nothing"
-    );
+    let left = fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 0, "a daemon that did not start leaves nothing");
 }
