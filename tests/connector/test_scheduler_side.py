@@ -527,6 +527,21 @@ def test_saves_end_too_when_the_request_is_matched_again_before_the_next_step() 
     assert rig.side.plan(Scheduled()).preempted == {"request"}
 
 
+def test_saves_of_a_request_that_resumes_at_once_are_told_from_its_old_ones() -> None:
+    rig = Rig(loads=False)
+    request = FakeRequest.of_blocks(3)
+    rig.load(request, [1, 2, 3])
+    rig.saved(step_of_new(request, [1, 2, 3], tokens=96))
+    request.num_preemptions += 1
+
+    plan = rig.side.plan(step_of_known(request, [4, 5, 6], computed=0, tokens=96, resumed=True))
+
+    assert plan.preempted == {"request"}
+    assert [order.block_ids for order in plan.saves] == [(4, 5, 6)]
+    assert rig.side.plan(Scheduled()).preempted == frozenset()
+    assert rig.side.finished(request) is True
+
+
 def test_saves_end_too_when_a_preempted_request_ends_before_the_next_step() -> None:
     rig = Rig()
     request = FakeRequest.of_blocks(3)
