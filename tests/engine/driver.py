@@ -29,7 +29,7 @@ class Driver:
         self._pauses = False
         self._execute: Callable[..., Any] = core.model_executor.execute_model
         core.model_executor.execute_model = self._execute_after_pause
-        self._hits = {"local": 0, "external": 0}
+        self._hits = {"local": 0, "external": 0, "asked": 0}
         self._make_stats: Callable[..., Any] = self._scheduler.make_stats
         self._scheduler.make_stats = self._make_counted_stats
 
@@ -77,7 +77,7 @@ class Driver:
         return bool(self._engine.reset_prefix_cache())
 
     def hits(self) -> dict[str, int]:
-        """Prompt tokens that the scheduler found so far, local and external."""
+        """Prompt tokens that the scheduler found so far, local and external, and looked for."""
         return self._hits
 
     def requests(self) -> dict[str, str]:
@@ -115,6 +115,7 @@ class Driver:
         # Counted here, since vLLM 0.26 in one process logs nothing of a step without a token.
         stats = self._make_stats(*arguments, **named)
         self._hits["local"] += stats.prefix_cache_stats.hits
+        self._hits["asked"] += stats.prefix_cache_stats.queries
         if stats.connector_prefix_cache_stats is not None:
             self._hits["external"] += stats.connector_prefix_cache_stats.hits
         return stats

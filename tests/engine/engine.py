@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,13 +105,16 @@ class EngineProcess:
                 gaps += [_gap(position) for position in choice["logprobs"]["top_logprobs"]]
         self._asked += 1
         wait_until(self._has_counted, "vLLM counts the request", _ANSWER_S)
-        return Completion(tuple(tokens), tuple(gaps), first_token_s, self.hits().since(before))
+        hits = self.hits().since(before).of_one_prompt(len(prompt))
+        return Completion(tuple(tokens), tuple(gaps), first_token_s, hits)
 
     def hits(self) -> Hits:
         """The engine's counters so far."""
+        counters = self._counters()
         return Hits(
-            local=self._counter("vllm:prefix_cache_hits"),
-            external=self._counter("vllm:external_prefix_cache_hits"),
+            local=counters["vllm:prefix_cache_hits_total"],
+            external=counters["vllm:external_prefix_cache_hits_total"],
+            asked=counters["vllm:prefix_cache_queries_total"],
         )
 
     def kill(self) -> int:
@@ -137,17 +141,17 @@ class EngineProcess:
             return False
 
     def _has_counted(self) -> bool:
-        return self._counter("vllm:request_success") >= self._asked
+        return self._counters()["vllm:request_success_total"] >= self._asked
 
-    def _counter(self, name: str) -> int:
+    def _counters(self) -> Counter[str]:
+        """All counters, each summed over its labels."""
         text = self._http.get("/metrics").raise_for_status().text
-        return sum(
-            int(sample.value)
-            for family in text_string_to_metric_families(text)
-            if family.name == name
-            for sample in family.samples
-            if sample.name == f"{name}_total"
-        )
+        counters: Counter[str] = Counter()
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name.endswith("_total"):
+                    counters[sample.name] += int(sample.value)
+        return counters
 
 
 def _choice(event: dict[str, Any]) -> dict[str, Any]:

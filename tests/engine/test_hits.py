@@ -18,7 +18,7 @@ def measured(
 ) -> tuple[Answer, Hits]:
     before = engine.hits()
     answer = engine.generate(prompt, salt=salt)
-    return answer, engine.hits().since(before)
+    return answer, engine.hits().since(before).of_one_prompt(len(prompt))
 
 
 def test_a_prompt_is_computed_once_and_loaded_after_vllm_forgot_it(
