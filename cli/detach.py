@@ -39,8 +39,8 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     gone when this raises.
     """
     config = loaded.config
-    log_file = Path(config.log_file or _beside_socket(config, "daemon.log"))
-    pid_file = config.pid_file or str(_beside_socket(config, "daemon.pid"))
+    log_file = Path(config.log_file or _beside_socket(config, ".log"))
+    pid_file = config.pid_file or str(_beside_socket(config, ".pid"))
     with _open_log(log_file) as log:
         begin = log.tell()
         process = subprocess.Popen(
@@ -91,8 +91,10 @@ def _command(loaded: Loaded) -> list[str]:
     return [sys.executable, "-m", "pegaflow", "serve", "--json", *file, *flags]
 
 
-def _beside_socket(config: Config, name: str) -> Path:
-    return Path(config.socket).parent / name
+def _beside_socket(config: Config, suffix: str) -> Path:
+    """Named as the socket: daemons whose sockets share a directory share no file."""
+    socket = Path(config.socket)
+    return socket.with_name(socket.name.removesuffix(".sock") + suffix)
 
 
 def _open_log(path: Path) -> BinaryIO:

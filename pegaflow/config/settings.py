@@ -95,12 +95,12 @@ class Config:
     log_file: str | None = _setting(
         kinds.PATH.or_word(AUTO),
         AUTO,
-        "The log of a detached daemon; auto: daemon.log beside the socket.",
+        "The log of a detached daemon; auto: beside the socket and named as it (daemon.log).",
     )
     pid_file: str | None = _setting(
         kinds.PATH.or_word(AUTO),
         AUTO,
-        "The pid of a detached daemon; auto: daemon.pid beside the socket.",
+        "The pid of a detached daemon; auto: beside the socket and named as it (daemon.pid).",
     )
 
 

@@ -64,6 +64,24 @@ def test_a_detached_daemon_has_a_pid_file_and_a_log(host: Host) -> None:
     assert not Path(ready["pid_file"]).exists()
 
 
+@pytest.mark.parametrize("name", ["other.sock", "x.pid", "x.log", "a.b.sock"])
+def test_daemons_with_sockets_in_one_directory_share_no_file(host: Host, name: str) -> None:
+    first = json.loads(host.run("serve", "--detach", "--json").stdout)
+    other = {"PEGAFLOW_SOCKET": str(host.directory / name)}
+    done = host.run("serve", "--detach", "--json", environ=other)
+    assert done.returncode == 0, done.stderr
+    try:
+        second = json.loads(done.stdout)
+        files = [one[key] for one in (first, second) for key in ("socket", "pid_file", "log_file")]
+        assert len(set(files)) == len(files)
+        assert {str(Path(file).parent) for file in files} == {str(host.directory)}
+        for one in (first, second):
+            assert Path(one["pid_file"]).read_text() == f"{one['pid']}\n"
+    finally:
+        host.run("stop", environ=other)
+    assert Path(first["pid_file"]).exists()
+
+
 def test_a_detached_daemon_has_the_settings_of_the_command(host: Host) -> None:
     file = host.directory / "relative.toml"
     file.write_text('eviction_policy = "s3fifo"\n')
