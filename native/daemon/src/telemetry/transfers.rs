@@ -55,7 +55,7 @@ impl TransferMetrics {
         );
         registry.register(
             "failures",
-            help("{}s that did not end well"),
+            help("{}s that failed; the engine's own revokes are none"),
             self.failures.clone(),
         );
         registry.register(
@@ -78,18 +78,18 @@ impl TransferMetrics {
             metrics: self.clone(),
             began: Instant::now(),
             uncounted_blocks: blocks as u64,
-            has_ended_well: false,
+            has_failed: true,
         }
     }
 }
 
-/// One transfer under way. Dropped before it ended well it is a failure, and its blocks that were not counted have failed.
+/// One transfer under way. Dropped before its end it is a failure, and its blocks that were not counted have failed.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     metrics: TransferMetrics,
     began: Instant,
     uncounted_blocks: u64,
-    has_ended_well: bool,
+    has_failed: bool,
 }
 
 impl InFlight {
@@ -108,15 +108,21 @@ impl InFlight {
         self.metrics.duration.observe(took);
         self.metrics.copied_blocks.inc_by(blocks);
         self.metrics.bytes.inc_by(bytes);
-        self.has_ended_well = true;
+        self.has_failed = false;
         took
+    }
+
+    /// The engine took its leave of all these blocks back, as it does when a request is aborted.
+    pub(crate) fn revoked(mut self, blocks: u64) {
+        self.count("revoked", blocks);
+        self.has_failed = false;
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.metrics.in_flight.dec();
-        if !self.has_ended_well {
+        if self.has_failed {
             self.metrics.failures.inc();
             self.count("failed", self.uncounted_blocks);
         }

@@ -46,7 +46,7 @@ impl LoadJob {
                 tracing::debug!(request = self.request_id, blocks, ?took, "load");
             }
             LoadEnd::Revoked => {
-                in_flight.count("revoked", blocks);
+                in_flight.revoked(blocks);
                 tracing::debug!(request = self.request_id, blocks, "a load was revoked");
             }
         }

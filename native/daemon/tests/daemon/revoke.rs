@@ -29,6 +29,7 @@ async fn a_revoked_save_leaves_nothing() {
     let status = daemon.status().await;
     assert_eq!(status["pool"]["in_flight_pages"], 0);
     assert_eq!(status["pool"]["used_bytes"], used_before);
+    assert_eq!(status["saves"]["failures"], 0, "an engine may change its mind");
     engine.save(&hashes, &[0, 1, 2, 3, 4]).await;
     assert_eq!(engine.lookup(&hashes).await.memory_blocks, 5);
 }
@@ -50,7 +51,10 @@ async fn a_revoked_load_writes_nothing_and_ends_the_ranks_part_of_the_lease() {
     assert_eq!(answer.outcome(), Outcome::Revoked);
     let after: Vec<_> = (10..14).map(|block| worker.memory.block(block)).collect();
     assert!(before == after, "the blocks hold what they held");
-    assert_eq!(daemon.status().await["leases"]["held"], 0);
+    let status = daemon.status().await;
+    assert_eq!(status["leases"]["held"], 0);
+    assert_eq!(status["loads"]["transfers"], 0);
+    assert_eq!(status["loads"]["failures"], 0, "an engine may change its mind");
 }
 
 #[tokio::test]
