@@ -1,6 +1,6 @@
 //! A worker and a daemon in a process of its own, which is stopped, killed, and told to end.
 //!
-//! This program is both processes, so it has its own `main`; its tests run at the same time.
+//! This program is both processes, so it has its own `main`.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use libtest_mimic::{Arguments, Trial};
 use pegaflow_client::{TransferEnd, WorkerClient, stop};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -50,11 +51,13 @@ fn main() {
     match std::env::args().collect::<Vec<_>>().as_slice() {
         [_, role, socket] if role == "serve" => serve(Path::new(socket)),
         _ => {
-            let running = TESTS.map(|(name, test)| (name, thread::spawn(test)));
-            for (name, test) in running {
-                test.join().unwrap_or_else(|_| std::process::abort());
-                println!("test {name} ... ok");
-            }
+            let trials = TESTS.map(|(name, test)| {
+                Trial::test(name, move || {
+                    test();
+                    Ok(())
+                })
+            });
+            libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
         }
     }
 }

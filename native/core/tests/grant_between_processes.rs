@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use libtest_mimic::{Arguments, Trial};
 use pegaflow_core::grant::{GrantFile, GrantPool, IssuedGrant, Revoke};
 use pegaflow_core::process::PeerProcess;
 use rand::Rng;
@@ -27,10 +28,20 @@ fn main() {
     match std::env::args().collect::<Vec<_>>().as_slice() {
         [_, role, folder, hold] if role == "daemon" => daemon(Path::new(folder), hold == "hold"),
         _ => {
-            the_daemon_never_writes_to_blocks_that_are_free();
-            println!("test the_daemon_never_writes_to_blocks_that_are_free ... ok");
-            a_grant_that_a_killed_daemon_took_is_free_once_its_process_has_ended();
-            println!("test a_grant_that_a_killed_daemon_took_is_free_once_its_process_has_ended ... ok");
+            let trials = vec![
+                Trial::test("the_daemon_never_writes_to_blocks_that_are_free", || {
+                    the_daemon_never_writes_to_blocks_that_are_free();
+                    Ok(())
+                }),
+                Trial::test(
+                    "a_grant_that_a_killed_daemon_took_is_free_once_its_process_has_ended",
+                    || {
+                        a_grant_that_a_killed_daemon_took_is_free_once_its_process_has_ended();
+                        Ok(())
+                    },
+                ),
+            ];
+            libtest_mimic::run(&Arguments::from_args(), trials).exit();
         }
     }
 }

@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use libtest_mimic::{Arguments, Trial};
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
 use pegaflow_core::store::{Reserved, Store, StoreConfig};
@@ -32,10 +33,11 @@ fn main() {
     match std::env::args().collect::<Vec<_>>().as_slice() {
         [_, role, dir] if role == "daemon" => save_for_ever(Path::new(dir)),
         _ => {
-            for _ in 0..KILLS {
-                what_a_kill_leaves_is_whole_blocks_with_the_bytes_saved();
-            }
-            println!("test what_a_kill_leaves_is_whole_blocks_with_the_bytes_saved ... ok");
+            let trial = Trial::test("what_a_kill_leaves_is_whole_blocks_with_the_bytes_saved", || {
+                (0..KILLS).for_each(|_| what_a_kill_leaves_is_whole_blocks_with_the_bytes_saved());
+                Ok(())
+            });
+            libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit();
         }
     }
 }
