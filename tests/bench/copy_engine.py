@@ -35,7 +35,7 @@ class CopyEngine:
             name = f"{line['name']}, {line['engine_offset']} bytes into a page".replace("_", " ")
             yield Row(name, line["value"], line["unit"])
             if "share_of_memcpy" in line:
-                share, target = round(100 * line["share_of_memcpy"], 1), 100 * line["target"]
+                share, target = (round(100 * line[key], 1) for key in ("share_of_memcpy", "target"))
                 yield Row(f"{name}, share of memcpy", share, "%", target, "least")
 
 
