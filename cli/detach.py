@@ -9,13 +9,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.config import Config, Loaded
 from pegaflow.errors import CallTimeout, ConfigError, PegaflowError
 from pegaflow.models import Ready, parse
 from pegaflow.version import VERSION
+
+_PATIENCE_S: Final = 5.0
+"""So long a daemon that was not ready in time may take to end by itself."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,7 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     if line:
         return Announcement(parse(Ready, line), str(log_file), pid_file)
     if process.poll() is None:
-        process.kill()
-        process.wait()
+        _end(process)
         raise CallTimeout(
             f"the daemon was not ready within {timeout_s:g} s and was ended; its log is {log_file}"
         )
@@ -65,6 +67,16 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     reason = said[-1].removeprefix("pegaflow: ") if said else f"see its log {log_file}"
     error = ConfigError if process.returncode == ExitCode.USAGE else PegaflowError
     raise error(f"the daemon did not start: {reason}")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Tell it to end, so that it takes its files along; what does not listen is killed."""
+    process.terminate()
+    try:
+        process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -30,6 +30,10 @@ def find_file(explicit: str | None, environ: Mapping[str, str]) -> Path | None:
     for origin, text in named.items():
         if text:
             path = Path(text).expanduser()
+            if path.is_dir():
+                raise ConfigError(
+                    f"the configuration file {path} (from {origin}) is a directory; name a file"
+                )
             if not path.is_file():
                 raise ConfigError(
                     f"the configuration file {path} (from {origin}) does not exist; "

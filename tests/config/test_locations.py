@@ -40,5 +40,10 @@ def test_a_file_that_is_named_must_exist(tmp_path: Path, origin: str) -> None:
     assert f"{path} (from {origin}) does not exist" in str(raised.value)
 
 
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\(from --config\) is a directory"):
+        find_file(str(tmp_path), {})
+
+
 def test_a_user_without_a_home_has_no_file_of_their_own() -> None:
     assert user_file({}) is None

@@ -38,8 +38,8 @@ const TESTS: [(&str, fn()); 4] = [
         a_load_in_mid_copy_waits_for_a_stopped_daemon,
     ),
     (
-        "saves_to_a_stopped_daemon_are_revoked",
-        saves_to_a_stopped_daemon_are_revoked,
+        "transfers_to_a_stopped_daemon_are_given_up_within_seconds",
+        transfers_to_a_stopped_daemon_are_given_up_within_seconds,
     ),
     (
         "stop_returns_when_the_process_has_ended",
@@ -185,16 +185,19 @@ fn a_load_in_mid_copy_waits_for_a_stopped_daemon() {
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
-fn saves_to_a_stopped_daemon_are_revoked() {
+fn transfers_to_a_stopped_daemon_are_given_up_within_seconds() {
     let stage = Stage::new();
     let daemon = Daemon::start(&stage.socket);
     let worker = registered(&stage);
     daemon.signal(Signal::STOP);
     let begun = Instant::now();
-    let id = worker.save("s", hashes(1, 1), vec![0]).unwrap().unwrap();
-    let end = &ends(&worker, 1)[0];
-    assert_failed(end, id);
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    let save = worker.save("s", hashes(1, 1), vec![0]).unwrap().unwrap();
+    let load = worker.load("l", 1, BOOT, 0, vec![1]).unwrap();
+    let mut given_up = ends(&worker, 2);
+    given_up.sort_by_key(|end| end.transfer_id);
+    assert_failed(&given_up[0], save);
+    assert_failed(&given_up[1], load);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(worker.save("s", hashes(1, 1), vec![0]).unwrap(), None);
     daemon.signal(Signal::CONT);
 }

@@ -19,8 +19,8 @@ use tonic::codegen::http::{Request, Response, Uri};
 use crate::error::{ClientError, ClientErrorKind, Result};
 
 /// A daemon that answers no ping for [`PING_TIMEOUT`] is given up; one ping each interval.
-const PING_INTERVAL: Duration = Duration::from_secs(2);
-const PING_TIMEOUT: Duration = Duration::from_secs(8);
+const PING_INTERVAL: Duration = Duration::from_millis(500);
+const PING_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// A way to send requests on one connection: it never connects again, so all answers are of one process.
 #[derive(Debug, Clone)]

@@ -31,7 +31,7 @@ pub(super) fn attach(daemon: &Arc<Daemon>, caller: Caller, request: AttachReques
         engine = session.peer.engine_id,
         session = session.id.0,
         pid = caller.pid,
-        role = ?session.peer.role,
+        role = %session.peer.role,
         version = session.peer.client_version,
         "engine session opened"
     );

@@ -6,6 +6,7 @@ mod snapshot;
 mod table;
 mod watch;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -42,6 +43,15 @@ pub(crate) enum Role {
     Scheduler(SchedulerRole),
     /// Registers memory, saves and loads.
     Worker { rank: u32, shard: u32 },
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scheduler(_) => f.write_str("scheduler"),
+            Self::Worker { rank, .. } => write!(f, "worker {rank}"),
+        }
+    }
 }
 
 /// What the scheduler side knows of its engine.
