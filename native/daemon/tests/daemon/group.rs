@@ -29,7 +29,8 @@ async fn its_members_use_the_daemon_like_its_owner() {
     let hashes = fresh_hashes(2);
     own.save(&hashes, &[0, 1]).await;
     if is_root {
-        let other = Child::start_as(NOBODY, "engine", daemon.socket().to_str().unwrap());
+        let socket = daemon.socket().to_str().unwrap();
+        let other = Child::start_as(NOBODY, directory.path(), "engine", socket);
         assert_ne!(other.said["lease"], 0, "it saved and looked up");
         let grant_file = fs::metadata(other.said["grant_file"].as_str().unwrap()).unwrap();
         assert_eq!((grant_file.mode() & 0o777, grant_file.uid()), (0o600, NOBODY));

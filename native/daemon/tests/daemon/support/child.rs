@@ -1,11 +1,15 @@
 //! Daemons and engines in processes of their own, for tests that kill them.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{self, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pegaflow-test-process");
 
 /// A process of `tests/process/main.rs`; killed when dropped.
 pub(crate) struct Child {
@@ -17,18 +21,14 @@ pub(crate) struct Child {
 impl Child {
     /// Starts it and waits until it is ready.
     pub(crate) fn start(what: &str, arguments: &str) -> Self {
-        Self::spawn(&mut Self::command(what, arguments))
+        Self::spawn(Command::new(PROGRAM).args([what, arguments]))
     }
 
-    /// Starts it as another user.
-    pub(crate) fn start_as(user: u32, what: &str, arguments: &str) -> Self {
-        Self::spawn(Self::command(what, arguments).uid(user).gid(user))
-    }
-
-    fn command(what: &str, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pegaflow-test-process"));
-        command.args([what, arguments]);
-        command
+    /// Starts it as another user, from a copy in `directory`: the build's own may be out of that user's reach.
+    pub(crate) fn start_as(user: u32, directory: &Path, what: &str, arguments: &str) -> Self {
+        let program = directory.join("process");
+        fs::copy(PROGRAM, &program).unwrap();
+        Self::spawn(Command::new(program).args([what, arguments]).uid(user).gid(user))
     }
 
     fn spawn(command: &mut Command) -> Self {
