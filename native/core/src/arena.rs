@@ -4,17 +4,21 @@
 const GROWTH_DIVISOR: usize = 8;
 const LEAST_GROWTH: usize = 16;
 
+/// Values in one piece of memory: a table that grows leaves no hole behind, as one that moves does.
+const CHUNK: usize = 64;
+
 /// A growing table whose freed places are used again, the last freed first.
 #[derive(Debug)]
 pub(crate) struct Arena<T> {
-    items: Vec<T>,
+    /// All full but the last.
+    chunks: Vec<Vec<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Default for Arena<T> {
     fn default() -> Self {
         Self {
-            items: Vec::new(),
+            chunks: Vec::new(),
             free: Vec::new(),
         }
     }
@@ -24,13 +28,21 @@ impl<T> Arena<T> {
     /// Keeps a value; its number.
     pub(crate) fn insert(&mut self, item: T) -> u32 {
         if let Some(number) = self.free.pop()
-            && let Some(place) = self.items.get_mut(number as usize)
+            && let Some(place) = self.get_mut(number)
         {
             *place = item;
             return number;
         }
-        push_exact(&mut self.items, item);
-        (self.items.len() - 1) as u32
+        let number = self.places() as u32;
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(item),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(item);
+                self.chunks.push(chunk);
+            }
+        }
+        number
     }
 
     /// Frees a number that is in use.
@@ -39,22 +51,32 @@ impl<T> Arena<T> {
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        self.items.get(number as usize)
+        let number = number as usize;
+        self.chunks.get(number / CHUNK)?.get(number % CHUNK)
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        self.items.get_mut(number as usize)
+        let number = number as usize;
+        self.chunks.get_mut(number / CHUNK)?.get_mut(number % CHUNK)
+    }
+
+    /// Numbers in use, and freed ones.
+    fn places(&self) -> usize {
+        let full = self.chunks.len().saturating_sub(1) * CHUNK;
+        full + self.chunks.last().map_or(0, Vec::len)
     }
 
     /// Numbers that are in use.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.items.len() - self.free.len()
+        self.places() - self.free.len()
     }
 
     /// Bytes allocated.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.items.capacity() * size_of::<T>() + self.free.capacity() * size_of::<u32>()
+        let chunks = self.chunks.len() * CHUNK * size_of::<T>();
+        let tables = self.chunks.capacity() * size_of::<Vec<T>>() + self.free.capacity() * size_of::<u32>();
+        chunks + tables
     }
 }
 
