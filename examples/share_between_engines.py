@@ -22,6 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 PROMPT = " ".join(f"Rule {number}: answer in one sentence." for number in range(120))
 PEGAFLOW = str(Path(sys.executable).with_name("pegaflow"))
+POOL_SIZE = "1GiB"
 START_S = 600.0
 STOP_S = 60.0
 
@@ -80,7 +81,7 @@ def share(model: str, python: str, arguments: Sequence[str], ports: Sequence[int
     """Run the example."""
     with tempfile.TemporaryDirectory(prefix="pegaflow-") as directory, ExitStack() as stack:
         socket = f"{directory}/daemon.sock"
-        serve = [PEGAFLOW, "serve", "--socket", socket, "--detach"]
+        serve = [PEGAFLOW, "serve", "--socket", socket, "--pool-size", POOL_SIZE, "--detach"]
         stop = [PEGAFLOW, "stop", "--socket", socket, "--purge"]
         subprocess.run(serve, check=True)
         stack.callback(subprocess.run, stop, check=True)
