@@ -23,17 +23,25 @@ def _files_with_unsafe() -> set[str]:
     }
 
 
-def test_every_file_with_unsafe_code_is_in_the_inventory() -> None:
-    inventory = (ROOT / "native/docs/memory.md").read_text(encoding="utf-8")
-    missing = {
-        file for file in _files_with_unsafe() if f"`{file.rsplit('/', 1)[-1]}`" not in inventory
+def _inventory() -> set[str]:
+    """The ends of paths that the inventory's tables name, those of tests left out."""
+    document = (ROOT / "native/docs/memory.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in document.splitlines() if line.startswith("| `")]
+    return {
+        f"/{name}"
+        for row in rows
+        if "(tests)" not in row
+        for name in re.findall(r"`([a-z_/]+\.rs)`", row)
     }
+
+
+def test_every_file_with_unsafe_code_is_in_the_inventory() -> None:
+    listed = tuple(_inventory())
+    missing = {file for file in _files_with_unsafe() if not file.endswith(listed)}
     assert not missing, f"list these in native/docs/memory.md: {sorted(missing)}"
 
 
 def test_the_inventory_names_no_file_without_unsafe_code() -> None:
-    inventory = (ROOT / "native/docs/memory.md").read_text(encoding="utf-8")
-    tables = "\n".join(line for line in inventory.splitlines() if line.startswith("| `"))
-    named = set(re.findall(r"`([a-z_]+\.rs)`", tables))
-    there = {file.rsplit("/", 1)[-1] for file in _files_with_unsafe()}
-    assert named <= there, f"these have none any more: {sorted(named - there)}"
+    there = _files_with_unsafe()
+    gone = {name for name in _inventory() if not any(file.endswith(name) for file in there)}
+    assert not gone, f"these have none any more: {sorted(gone)}"
