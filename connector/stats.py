@@ -38,6 +38,10 @@ class TransferStats(KVConnectorStats):
     count to its number; what did not happen is absent.
     """
 
+    def __getitem__(self, name: str) -> Any:
+        """A field, as of a mapping: MultiConnector of older vLLM reads ``stats["data"]``."""
+        return getattr(self, name)
+
     def ended(self, end: "TransferEnd") -> None:
         """Count the end of one transfer."""
         if not end.ok:

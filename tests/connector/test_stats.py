@@ -75,3 +75,8 @@ def test_the_metrics_are_in_vllms_registry() -> None:
     assert value("load_duration_seconds_sum", "1") == 0.25
     assert value("save_blocks_sum", "1") == 3
     assert value("load_success_total", "0") is None
+
+
+def test_statistics_read_as_an_object_and_as_what_crosses_processes() -> None:
+    stats = TransferStats(data={"load_success": 1})
+    assert stats["data"] is stats.data
