@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
-use pegaflow_core::store::{Reserved, Store, StoreConfig};
+use pegaflow_core::store::{Reserved, SCRUB_PERIOD, Store, StoreConfig, Verify};
 use rand::RngCore;
 use rand::seq::SliceRandom;
 
@@ -37,6 +37,8 @@ fn measure(policy: PolicyKind, blocks: usize) {
         socket: dir.path().join("daemon.sock"),
         boot_id: 1,
         policy,
+        verify: Verify::First,
+        scrub_period: SCRUB_PERIOD,
     };
     let store = Store::open(config).expect("a store");
     while store.pool_snapshot().is_growing {
@@ -102,7 +104,7 @@ fn measure(policy: PolicyKind, blocks: usize) {
         "bytes",
         Some(96.0),
     );
-    store.close(false).expect("a close");
+    store.close(true).expect("a close");
 }
 
 fn lookup(store: &Arc<Store>, space: SpaceId, hashes: &[u8]) -> Duration {

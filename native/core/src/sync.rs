@@ -2,4 +2,4 @@
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-pub(crate) use std::sync::{Arc, Weak};
+pub(crate) use std::sync::{Arc, OnceLock, Weak};

@@ -1,4 +1,4 @@
-//! A store that nobody uses uses no processor time.
+//! The threads of a store that nobody uses sleep.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceKey};
-use pegaflow_core::store::{Reserved, Store, StoreConfig};
+use pegaflow_core::store::{Reserved, SCRUB_PERIOD, Store, StoreConfig, Verify};
 
 /// How often the thread of this name went to sleep so far; None when there is no such thread.
 fn sleeps(thread: &str) -> Option<u64> {
@@ -35,6 +35,8 @@ fn the_evictor_sleeps_while_nothing_is_wanted() {
         socket: dir.path().join("daemon.sock"),
         boot_id: 1,
         policy: PolicyKind::Lru,
+        verify: Verify::First,
+        scrub_period: SCRUB_PERIOD,
     };
     let store = Store::open(config).unwrap();
     let shards = vec![ShardGeometry {
@@ -79,6 +81,6 @@ fn the_evictor_sleeps_while_nothing_is_wanted() {
         }
         assert!(Instant::now() < deadline, "the evictor wakes up for nothing");
     }
-    store.close(false).unwrap();
+    store.close(true).unwrap();
     assert_eq!(sleeps("evictor"), None, "the thread ends with the store");
 }

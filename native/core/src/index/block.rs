@@ -43,13 +43,26 @@ impl BlockId {
     }
 }
 
+/// How far a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Not all shards are filled, or nobody has published it yet.
+    Partial,
+    /// Lookups find it.
+    Visible,
+    /// Its bytes are not what was saved: nothing finds it, and it goes with its last pin.
+    Condemned,
+}
+
 /// An entry of the index.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) key: BlockKey,
     pub(super) shards: u16,
     pub(super) filled: u16,
-    pub(super) is_visible: bool,
+    pub(super) stage: Stage,
+    /// The store looks at its pages, beside whoever pins it.
+    pub(super) is_inspected: bool,
     /// Where its slots are in the part's runs.
     pub(super) run: u32,
     pub(super) pins: u32,
@@ -86,12 +99,20 @@ pub(crate) struct Pinned {
     pub(crate) is_first: bool,
 }
 
+/// What became of a pin, or of a look, that was taken back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unpinned {
+    /// Nobody pins the block any more.
+    pub(crate) is_last: bool,
+    /// The block, if it was condemned and nobody uses it any more.
+    pub(crate) removed: Option<Removed>,
+}
+
 /// A block that is in the index no more; its pages are the caller's to free.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Removed {
     pub(crate) key: BlockKey,
     pub(crate) token: Token,
-    /// Else it was partial.
-    pub(crate) is_visible: bool,
+    pub(crate) stage: Stage,
     pub(crate) slots: Vec<Slot>,
 }

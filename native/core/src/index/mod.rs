@@ -2,7 +2,8 @@
 //!
 //! The index is split into parts by hash, each with a lock of its own, which is never held together with another lock.
 //! A block is made by the first claim of one of its shards, is kept by its space's policy from the first filled shard on,
-//! and becomes visible when all are filled. It leaves by eviction, whole or partial, or when its last claim is given up.
+//! and becomes visible when all are filled. It leaves by eviction, whole or partial, when its last claim is given up, or
+//! because its bytes are not what was saved.
 
 mod block;
 mod part;
@@ -10,7 +11,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use block::{BlockId, BlockKey, Claim, Filled, Pinned, Removed};
+pub(crate) use block::{BlockId, BlockKey, Claim, Filled, Pinned, Removed, Stage, Unpinned};
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use foldhash::quality::RandomState;
 use crate::eviction::Token;
 use crate::pool::Slot;
 use crate::sync::{Mutex, MutexGuard};
-use block::PART_BITS;
+use block::{Block, PART_BITS};
 use part::Part;
 
 const PARTS: usize = 1 << PART_BITS;
@@ -77,7 +78,7 @@ impl Index {
         if let Some(mut part) = self.part(block)
             && let Some(block) = part.get_mut(block.number())
         {
-            block.is_visible = true;
+            block.stage = Stage::Visible;
         }
     }
 
@@ -92,7 +93,8 @@ impl Index {
     pub(crate) fn pin(&self, key: &BlockKey) -> Option<Pinned> {
         let hash = self.hash(key);
         let (at, mut part) = self.part_of(hash);
-        let (number, block) = part.find(hash, key).filter(|(_, block)| block.is_visible)?;
+        let is_visible = |(_, block): &(u32, &mut Block)| block.stage == Stage::Visible;
+        let (number, block) = part.find(hash, key).filter(is_visible)?;
         block.pins = block.pins.checked_add(1)?;
         Some(Pinned {
             block: BlockId::new(at, number),
@@ -101,19 +103,68 @@ impl Index {
         })
     }
 
-    /// Takes one pin back; whether it was the last.
-    pub(crate) fn unpin(&self, block: BlockId) -> bool {
+    /// Takes one pin back.
+    pub(crate) fn unpin(&self, block: BlockId) -> Unpinned {
+        self.let_go(block, |block| block.pins = block.pins.saturating_sub(1))
+    }
+
+    /// Keeps a visible block from eviction for a look at its pages, of which there is one at a time.
+    pub(crate) fn begin_inspection(&self, key: &BlockKey) -> Option<BlockId> {
+        let hash = self.hash(key);
+        let (at, mut part) = self.part_of(hash);
+        let is_free = |(_, block): &(u32, &mut Block)| block.stage == Stage::Visible && !block.is_inspected;
+        let (number, block) = part.find(hash, key).filter(is_free)?;
+        block.is_inspected = true;
+        Some(BlockId::new(at, number))
+    }
+
+    /// The look is over.
+    pub(crate) fn end_inspection(&self, block: BlockId) -> Unpinned {
+        self.let_go(block, |block| block.is_inspected = false)
+    }
+
+    fn let_go(&self, id: BlockId, change: impl FnOnce(&mut Block)) -> Unpinned {
+        let mut unpinned = Unpinned {
+            is_last: false,
+            removed: None,
+        };
+        if let Some(mut part) = self.part(id)
+            && let Some(block) = part.get_mut(id.number())
+        {
+            change(block);
+            unpinned.is_last = block.pins == 0;
+            unpinned.removed = part.remove_condemned(id.number());
+        }
+        unpinned
+    }
+
+    /// Makes sure that nothing finds a block again that is pinned or inspected; whether it was visible. `leave` as in
+    /// `evict`. Who takes the last pin back gets the block.
+    pub(crate) fn condemn(&self, block: BlockId, leave: impl Fn(Slot)) -> bool {
         let Some(mut part) = self.part(block) else {
             return false;
         };
-        let Some(block) = part.get_mut(block.number()) else {
-            return false;
-        };
-        block.pins = block.pins.saturating_sub(1);
-        block.pins == 0
+        let slots = part.slots(block.number());
+        let was_visible = part.condemn(|key| self.hash(key), block.number());
+        if was_visible {
+            slots.into_iter().for_each(leave);
+        }
+        was_visible
     }
 
-    /// The slot of one shard of a pinned block.
+    /// Takes out the blocks of which some shards are missing, when nobody saves: after a take-over.
+    pub(crate) fn remove_partial(&self) -> Vec<Removed> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let mut part = part.lock();
+            for number in part.partial() {
+                all.extend(part.remove(|key| self.hash(key), number));
+            }
+        }
+        all
+    }
+
+    /// The slot of one shard of a pinned block; None once it is condemned.
     pub(crate) fn slot(&self, block: BlockId, shard: u16) -> Option<Slot> {
         self.part(block)?.slot(block.number(), shard)
     }

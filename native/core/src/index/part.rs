@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::block::{Block, BlockKey, Claim, Filled, Removed};
+use super::block::{Block, BlockKey, Claim, Filled, Removed, Stage};
 use super::runs::{Runs, Shard};
 use crate::arena::Arena;
 use crate::eviction::Token;
@@ -62,7 +62,8 @@ impl Part {
                     key,
                     shards,
                     filled: 0,
-                    is_visible: false,
+                    stage: Stage::Partial,
+                    is_inspected: false,
                     run,
                     pins: 0,
                     token: NO_TOKEN,
@@ -109,8 +110,9 @@ impl Part {
                     .iter(block.run, block.shards)
                     .all(|shard| shard != Shard::Claimed)
             };
-            let is_kept = block.token != NO_TOKEN && block.pins == 0;
-            is_kept && (block.is_visible || block.filled < block.shards && is_idle())
+            let is_kept = block.token != NO_TOKEN && block.pins == 0 && !block.is_inspected;
+            let is_whole = block.stage == Stage::Visible;
+            is_kept && (is_whole || block.filled < block.shards && is_idle())
         })
     }
 
@@ -129,9 +131,10 @@ impl Part {
         }
     }
 
-    /// The slot of a filled shard.
+    /// The slot of a filled shard of a block that is not condemned.
     pub(super) fn slot(&self, number: u32, shard: u16) -> Option<Slot> {
-        let block = self.blocks.get(number).filter(|block| shard < block.shards)?;
+        let is_there = |block: &&Block| shard < block.shards && block.stage != Stage::Condemned;
+        let block = self.blocks.get(number).filter(is_there)?;
         match self.runs.get(block.run, shard)? {
             Shard::Filled(slot) => Some(slot),
             Shard::Empty | Shard::Claimed => None,
@@ -147,23 +150,52 @@ impl Part {
     pub(super) fn remove(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32) -> Option<Removed> {
         let slots = self.slots(number);
         let block = self.blocks.get_mut(number)?;
-        let (key, run, shards) = (block.key, block.run, block.shards);
+        let (key, run, shards, stage) = (block.key, block.run, block.shards, block.stage);
         let token = mem::replace(&mut block.token, NO_TOKEN);
-        let is_visible = mem::take(&mut block.is_visible);
-        let entry = self
-            .table
-            .find_entry(hash_of(&key), |found| *found == number)
-            .ok()?;
-        entry.remove();
+        block.stage = Stage::Partial;
+        if stage != Stage::Condemned {
+            self.forget(hash_of(&key), number);
+        }
         self.runs.remove(run, shards);
         self.partial.remove(&number);
         self.blocks.remove(number);
         Some(Removed {
             key,
             token,
-            is_visible,
+            stage,
             slots,
         })
+    }
+
+    /// Makes sure that nothing finds a visible block any more; whether it was visible.
+    pub(super) fn condemn(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32) -> bool {
+        let visible = self
+            .blocks
+            .get_mut(number)
+            .filter(|block| block.stage == Stage::Visible);
+        let Some(block) = visible else { return false };
+        block.stage = Stage::Condemned;
+        let hash = hash_of(&block.key);
+        self.forget(hash, number);
+        true
+    }
+
+    /// Takes a condemned block out that nobody uses any more.
+    pub(super) fn remove_condemned(&mut self, number: u32) -> Option<Removed> {
+        let block = self.blocks.get(number)?;
+        let is_over = block.stage == Stage::Condemned && block.pins == 0 && !block.is_inspected;
+        if is_over { self.remove(|_| 0, number) } else { None }
+    }
+
+    /// The blocks of which some shards are missing.
+    pub(super) fn partial(&self) -> Vec<u32> {
+        self.partial.keys().copied().collect()
+    }
+
+    fn forget(&mut self, hash: u64, number: u32) {
+        if let Ok(entry) = self.table.find_entry(hash, |found| *found == number) {
+            entry.remove();
+        }
     }
 
     /// Blocks that have been partial for `age` and that can be taken out.
@@ -188,7 +220,8 @@ impl Part {
         self.table.allocation_size() + self.blocks.memory_bytes() + self.runs.memory_bytes()
     }
 
-    fn slots(&self, number: u32) -> Vec<Slot> {
+    /// The slots of the filled shards.
+    pub(super) fn slots(&self, number: u32) -> Vec<Slot> {
         let Some(block) = self.blocks.get(number) else {
             return Vec::new();
         };

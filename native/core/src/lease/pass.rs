@@ -1,6 +1,7 @@
 //! One rank's load of a lease.
 
 use super::{LeaseId, LeaseTable};
+use crate::error::{Error, ErrorKind, Result};
 use crate::pool::PagePtr;
 use crate::store::Hits;
 use crate::sync::Arc;
@@ -36,6 +37,18 @@ impl LoadPass {
         } else {
             None
         }
+    }
+
+    /// Compares a page with its checksum before it is copied, as [`Hits::verify`] does.
+    ///
+    /// # Errors
+    /// `Corrupt` for a page that is not what was saved, `Invalid` for one outside of this load's run.
+    pub fn verify(&self, index: usize, shard: u32) -> Result<()> {
+        if index < self.count {
+            return self.hits.verify(self.first + index, shard);
+        }
+        let message = format!("block {index} is not among the {} of this load", self.count);
+        Err(Error::new(ErrorKind::Invalid, message))
     }
 }
 

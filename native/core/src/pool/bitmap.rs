@@ -50,6 +50,34 @@ impl Bitmap {
         None
     }
 
+    /// Takes this bit; false when it was taken, or does not exist.
+    pub(super) fn take_bit(&mut self, index: u32) -> bool {
+        let bit = 1 << (index % 64);
+        match self.words.get_mut((index / 64) as usize) {
+            Some(word) if index < self.len && *word & bit == 0 => {
+                *word |= bit;
+                self.taken += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The first bit from `index` on that is taken.
+    pub(super) fn next_taken(&self, index: u32) -> Option<u32> {
+        let first = (index / 64) as usize;
+        let mut words = self.words.iter().enumerate().skip(first);
+        words.find_map(|(at, word)| {
+            let before = if at == first {
+                (1_u64 << (index % 64)) - 1
+            } else {
+                0
+            };
+            let rest = word & !before;
+            (rest != 0).then(|| at as u32 * 64 + rest.trailing_zeros())
+        })
+    }
+
     /// Frees a bit; false when it was not taken.
     pub(super) fn free_bit(&mut self, index: u32) -> bool {
         let at = (index / 64) as usize;

@@ -1,25 +1,30 @@
-//! The two files of a pool: made whole, locked while in use, removed at the end.
+//! The two files of a pool: made whole or taken over, locked while in use, kept or removed at the end.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, MemfdFlags, OFlags, flock, linkat, memfd_create};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, FlockOperation, MemfdFlags, OFlags, fallocate, flock, linkat, memfd_create,
+};
 
-use super::header::Header;
+use super::header::{Header, NOBODY};
+use super::leftover::Leftover;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering};
 
 const MODE: u32 = 0o600;
 
-/// The open files. Dropping it removes them by name; what is mapped stays until it is unmapped.
+/// The open files. Dropping it removes them by name unless they are kept; what is mapped stays until it is unmapped.
 #[derive(Debug)]
 pub(super) struct PoolFiles {
     pub(super) pool: Arc<File>,
     pub(super) slots: Arc<File>,
+    header: Header,
     paths: Vec<(PathBuf, Arc<File>)>,
+    is_kept: AtomicBool,
 }
 
 impl PoolFiles {
@@ -47,7 +52,9 @@ impl PoolFiles {
         let mut files = Self {
             pool: Arc::clone(&table),
             slots: Arc::clone(&table),
+            header: header.clone(),
             paths: vec![(slots.to_owned(), table)],
+            is_kept: AtomicBool::new(false),
         };
         let path = &header.pool_path;
         let pool = OpenOptions::new()
@@ -73,8 +80,71 @@ impl PoolFiles {
         Ok(Self {
             pool,
             slots,
+            header: header.clone(),
             paths: Vec::new(),
+            is_kept: AtomicBool::new(false),
         })
+    }
+
+    /// Makes an ended daemon's files those of the owner that `header` names; also the bytes of the pool that have memory.
+    ///
+    /// # Errors
+    /// Why they cannot be used, as the end of a sentence: nothing has changed.
+    pub(super) fn adopt(leftover: &Leftover, header: &Header) -> std::result::Result<(Self, u64), String> {
+        let before = &leftover.header;
+        let as_before = Header {
+            boot_id: before.boot_id,
+            owner: before.owner,
+            ..header.clone()
+        };
+        if *before != as_before {
+            return Err(difference(before, header));
+        }
+        let said = |error: io::Error| error.to_string();
+        // The lock is that of the open file, which both handles are of.
+        let table = leftover.table.try_clone().map_err(said)?;
+        if table.metadata().map_err(said)?.len() != header.table_bytes() {
+            return Err("its slot table has another length than its header says".to_owned());
+        }
+        let path = &header.pool_path;
+        let pool = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
+            .open(path)
+            .map_err(said)?;
+        let ready_bytes = bytes_with_memory(&pool, header).map_err(said)?;
+        rewrite_header(&table, header).map_err(|error| error.message().to_owned())?;
+        let (pool, table) = (Arc::new(pool), Arc::new(table));
+        let files = Self {
+            header: header.clone(),
+            paths: vec![
+                (path.clone(), Arc::clone(&pool)),
+                (leftover.path.clone(), Arc::clone(&table)),
+            ],
+            pool,
+            slots: table,
+            is_kept: AtomicBool::new(false),
+        };
+        Ok((files, ready_bytes))
+    }
+
+    /// Lets the files outlive this process; the bytes of memory that they take.
+    pub(super) fn keep(&self) -> u64 {
+        self.is_kept.store(true, Ordering::Relaxed);
+        let files = self.paths.iter();
+        files
+            .map(|(_, file)| file.metadata().map_or(0, |metadata| allocated(&metadata)))
+            .sum()
+    }
+
+    /// Says that this process uses the files no more, so that nobody has to wait for its end.
+    fn release(&self) -> Result<()> {
+        let released = Header {
+            owner: NOBODY,
+            ..self.header.clone()
+        };
+        rewrite_header(&self.slots, &released)
     }
 
     /// Removes the files, unless others have their names by now.
@@ -95,10 +165,64 @@ impl PoolFiles {
 
 impl Drop for PoolFiles {
     fn drop(&mut self) {
-        if let Err(error) = self.remove() {
-            tracing::warn!(%error, "the pool's files stay behind");
+        let is_kept = self.is_kept.load(Ordering::Relaxed);
+        let done = if is_kept { self.release() } else { self.remove() };
+        if let Err(error) = done {
+            tracing::warn!(%error, is_kept, "the pool's files stay behind as after a kill");
         }
     }
+}
+
+/// Writes the header of a table that has one. A kill does not tear it: the kernel copies a page of tmpfs whole.
+fn rewrite_header(table: &File, header: &Header) -> Result<()> {
+    let bytes = header.encode()?;
+    table
+        .write_all_at(&bytes, 0)
+        .map_err(|error| Error::io("write the slot table's header", error))
+}
+
+/// Why the files of `before` are not those that a daemon with this header would make.
+fn difference(before: &Header, header: &Header) -> String {
+    if before.format_version != header.format_version {
+        return format!(
+            "it has format version {}, not {}",
+            before.format_version, header.format_version
+        );
+    }
+    if before.geometry != header.geometry {
+        return format!(
+            "it has {} bytes, not {}",
+            before.geometry.pool_bytes, header.geometry.pool_bytes
+        );
+    }
+    format!(
+        "it is {} of {}, not {} of {}",
+        before.pool_path.display(),
+        before.socket.display(),
+        header.pool_path.display(),
+        header.socket.display()
+    )
+}
+
+/// How far the file of a pool that is taken over has memory, in whole slabs.
+fn bytes_with_memory(pool: &File, header: &Header) -> io::Result<u64> {
+    let metadata = pool.metadata()?;
+    if !metadata.is_file() || metadata.uid() != header.uid {
+        return Err(io::Error::other("its pool is no file of this user"));
+    }
+    if metadata.len() > header.geometry.pool_bytes {
+        return Err(io::Error::other("its pool is longer than its header says"));
+    }
+    let bytes = metadata.len() / header.geometry.slab_bytes * header.geometry.slab_bytes;
+    if bytes > 0 && allocated(&metadata) < metadata.len() {
+        // A kill amid fallocate can leave holes, which would be a SIGBUS where no memory is left.
+        fallocate(pool, FallocateFlags::empty(), 0, bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn allocated(metadata: &Metadata) -> u64 {
+    metadata.blocks() * 512
 }
 
 /// The header, and after it a hole as long as the table.

@@ -32,12 +32,21 @@ impl Growth {
     }
 }
 
-/// Has the first chunk when it returns, and starts the thread that goes on until the pool is whole, closed, or out of memory.
+/// Has a first part of the memory when it returns, and starts the thread that goes on until the pool is whole, closed, or out of memory.
 ///
 /// # Errors
 /// `Config` when there is no memory even for the first chunk.
 pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
-    grow_by_chunk(pool, 0, allocate_file).map_err(|errno| {
+    let taken_over = pool.growth.lock().ready_bytes;
+    let first = if taken_over == 0 {
+        grow_by_chunk(pool, 0, allocate_file).map(|_| ())
+    } else {
+        pool.slabs
+            .lock()
+            .set_ready((taken_over / pool.geometry.slab_bytes) as u32);
+        Ok(())
+    };
+    first.map_err(|errno| {
         let error = std::io::Error::from(errno);
         let total = pool.geometry.pool_bytes;
         Error::new(
@@ -50,7 +59,10 @@ pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
     let pool = Arc::clone(pool);
     thread::Builder::new()
         .name("pool-growth".into())
-        .spawn(move || grow(&pool, allocate_file))
+        .spawn(move || {
+            populate(&pool, taken_over);
+            grow(&pool, allocate_file);
+        })
         .map_err(|error| Error::io("start the thread that reserves the pool", error))
 }
 
@@ -109,11 +121,21 @@ pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io:
     }
 }
 
-/// Touches memory that the file has, so that no copy has to wait for the page tables.
+/// Touches memory that the file has and nobody uses, so that no copy has to wait for the page tables.
 fn touch(pool: &Pool, offset: u64, bytes: u64) {
     for page in (offset..offset + bytes).step_by(PAGE_UNIT.max(pool.huge_page_bytes) as usize) {
         if let Some([word]) = pool.region.words(page, 1) {
             word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The same for the first bytes of a pool that was taken over, whose pages are in use.
+fn populate(pool: &Pool, taken_over: u64) {
+    for offset in (0..taken_over).step_by(CHUNK_BYTES as usize) {
+        let bytes = CHUNK_BYTES.min(taken_over - offset);
+        if pool.is_closing.load(Ordering::Relaxed) || !pool.region.populate(offset, bytes) {
+            return;
         }
     }
 }

@@ -16,12 +16,19 @@ const MAGIC: [u8; 8] = *b"PEGASLOT";
 /// The format that this code writes.
 pub(super) const FORMAT_VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: u64 = 4096;
-const PATH_AT: usize = 96;
+const PATHS_AT: usize = 96;
+const SOCKET_BYTES_AT: usize = 4080;
 const CHECKSUM_AT: usize = 4088;
-const MAX_PATH_BYTES: usize = CHECKSUM_AT - PATH_AT;
+const MAX_PATH_BYTES: usize = SOCKET_BYTES_AT - PATHS_AT;
+
+/// The owner of a pool that its owner has let go.
+pub(super) const NOBODY: ProcessIdentity = ProcessIdentity {
+    pid: 0,
+    start_time_ticks: 0,
+};
 
 /// Where the slot records begin.
-pub(super) const RECORDS_AT: u64 = HEADER_BYTES + space_table::TABLE_BYTES;
+pub(super) const RECORDS_AT: u64 = space_table::TABLES_END;
 
 /// What a slot table says of itself and its pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +42,8 @@ pub(super) struct Header {
     pub(super) geometry: Geometry,
     /// Absolute; empty for anonymous memory.
     pub(super) pool_path: PathBuf,
+    /// The daemon's socket, absolute; its daemon may come back for the pool.
+    pub(super) socket: PathBuf,
 }
 
 impl Header {
@@ -47,12 +56,14 @@ impl Header {
     /// `Config` for a path that is too long.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         let path = self.pool_path.as_os_str().as_bytes();
-        if path.len() > MAX_PATH_BYTES {
+        let socket = self.socket.as_os_str().as_bytes();
+        let paths_bytes = path.len() + socket.len();
+        if paths_bytes > MAX_PATH_BYTES {
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "the pool's path has {} bytes, allowed are {MAX_PATH_BYTES}: use a shorter --pool-dir",
-                    path.len()
+                    "the paths of pool and socket have {paths_bytes} bytes, allowed are {MAX_PATH_BYTES}: \
+                     use a shorter --pool-dir or --socket"
                 ),
             ));
         }
@@ -73,7 +84,9 @@ impl Header {
         bytes.extend(u64::from(self.geometry.slots()).to_le_bytes());
         bytes.extend((path.len() as u64).to_le_bytes());
         bytes.extend(path);
-        bytes.resize(CHECKSUM_AT, 0);
+        bytes.extend(socket);
+        bytes.resize(SOCKET_BYTES_AT, 0);
+        bytes.extend((socket.len() as u64).to_le_bytes());
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
     }
@@ -91,7 +104,10 @@ impl Header {
             slab_bytes: u64_at(body, 48)?,
         };
         let path_bytes = usize::try_from(u64_at(body, 88)?).ok()?;
-        let path = body.get(PATH_AT..)?.get(..path_bytes)?;
+        let socket_bytes = usize::try_from(u64_at(body, SOCKET_BYTES_AT)?).ok()?;
+        let (path, rest) = body
+            .get(PATHS_AT..SOCKET_BYTES_AT)?
+            .split_at_checked(path_bytes)?;
         Some(Self {
             format_version: u32_at(body, 8)?,
             kind: kind_of(u32_at(body, 12)?)?,
@@ -103,6 +119,7 @@ impl Header {
             uid: u32_at(body, 28)?,
             geometry,
             pool_path: PathBuf::from(OsStr::from_bytes(path)),
+            socket: PathBuf::from(OsStr::from_bytes(rest.get(..socket_bytes)?)),
         })
     }
 }
@@ -121,7 +138,8 @@ fn kind_of(code: u32) -> Option<PoolKind> {
         .find(|kind| kind_code(*kind) == code)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+/// The little-endian number at this place.
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 

@@ -1,149 +1,196 @@
-//! Pools that a killed daemon left behind.
+//! Pools that a daemon left behind, by a kill or on purpose.
 //!
-//! A pool is removed only when its slot table names this user, nobody holds its lock, and its owner has ended.
+//! A pool is touched only when its slot table names this user, its lock was had, and its owner has ended.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::header::{HEADER_BYTES, Header};
+use super::header::{HEADER_BYTES, Header, NOBODY};
 use super::names;
+use super::place::SHARED_MEMORY;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::PeerProcess;
+use crate::process::{PeerProcess, ProcessIdentity};
 
-/// How long the lock of an ended daemon's table is waited for: whoever else has it only looks, or removes.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
-const LOCK_PAUSE: Duration = Duration::from_millis(2);
+/// How long an owner that let the lock go is waited for, and others that only look at the table: a killed process
+/// needs a while to give its memory back.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The files that an ended daemon left.
+#[derive(Debug)]
+pub(super) struct Leftover {
+    pub(super) header: Header,
+    /// Locked as long as it is open.
+    pub(super) table: File,
+    /// Where the table is.
+    pub(super) path: PathBuf,
+}
 
 /// What a file with the name of a slot table is.
 enum Found {
     Nothing,
     Stranger,
-    Alive(Header),
-    /// Its lock is held as long as the file is open.
-    Dead(Header, File),
+    Alive(Option<ProcessIdentity>),
+    Dead(Leftover),
 }
 
-/// Removes the pools in `dir` of ended daemons of this user; `own` is the stem that this daemon is about to use.
+/// What an ended daemon of the same user and socket left in `dir`.
 ///
 /// # Errors
-/// `Conflict` when a living daemon or a stranger has the files of `own`.
-pub(super) fn remove_dead(dir: &Path, uid: u32, own: &str) -> Result<()> {
-    // Whether the directory can be used is for `Place::choose` to say.
-    let Ok(entries) = fs::read_dir(dir) else {
-        return Ok(());
-    };
-    for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
-        let Some(stem) = names::stem_of_slots(&name, uid) else {
-            continue;
-        };
-        let slots = dir.join(&name);
-        // Only what is in the way is waited for.
-        let patience = if stem == own { LOCK_WAIT } else { Duration::ZERO };
-        match examine(&slots, uid, patience) {
-            Ok(Found::Dead(header, _lock)) => match remove(&slots, stem, uid, &header) {
-                Err(error) if stem == own => return Err(error),
-                Err(error) => tracing::warn!(%error, "cannot remove the pool of an ended daemon"),
-                Ok(()) => {
-                    tracing::info!(slots = %slots.display(), owner = %header.owner, "removed the pool of an ended daemon")
-                }
-            },
-            Ok(Found::Alive(header)) if stem == own => {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!(
-                        "{} uses {}: stop that daemon or give another --socket",
-                        header.owner,
-                        slots.display()
-                    ),
-                ));
-            }
-            Ok(Found::Stranger) if stem == own => {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!(
-                        "{} is no slot table of this user: move it away or give another --socket",
-                        slots.display()
-                    ),
-                ));
-            }
-            Err(error) if stem == own => {
-                return Err(Error::io(format_args!("examine {}", slots.display()), error));
-            }
-            Ok(Found::Nothing | Found::Alive(_) | Found::Stranger) | Err(_) => {}
+/// `Conflict` when a living daemon or a stranger has the name.
+pub(super) fn find(dir: &Path, uid: u32, stem: &str) -> Result<Option<Leftover>> {
+    let path = dir.join(names::slots_file(stem));
+    let shown = path.display();
+    let refuse = |why: String| Err(Error::new(ErrorKind::Conflict, why));
+    match examine(&path, uid, PATIENCE) {
+        Ok(Found::Nothing) => Ok(None),
+        Ok(Found::Dead(leftover)) => Ok(Some(leftover)),
+        Ok(Found::Alive(owner)) => {
+            let owner = owner.map_or_else(|| "another process".to_owned(), |owner| owner.to_string());
+            refuse(format!(
+                "{owner} uses {shown}: stop that daemon or give another --socket"
+            ))
         }
+        Ok(Found::Stranger) => refuse(format!(
+            "{shown} is no slot table of this user: move it away or give another --socket"
+        )),
+        Err(error) => Err(Error::io(format_args!("examine {shown}"), error)),
     }
-    Ok(())
 }
 
-fn examine(slots: &Path, uid: u32, patience: Duration) -> io::Result<Found> {
+/// Removes the pools in `dir` that no daemon can come back for: of ended daemons of this user whose socket's directory
+/// is gone. `own` is the stem that this daemon is about to use.
+pub(super) fn remove_orphans(dir: &Path, uid: u32, own: &str) {
+    // Whether the directory can be used is for `Place` to say.
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+        if names::stem_of_slots(&name, uid).is_none_or(|stem| stem == own) {
+            continue;
+        }
+        if let Ok(Found::Dead(leftover)) = examine(&dir.join(&name), uid, Duration::ZERO)
+            && is_orphan(&leftover.header)
+        {
+            match leftover.remove() {
+                Ok(()) => tracing::info!(
+                    slots = %leftover.path.display(),
+                    socket = %leftover.header.socket.display(),
+                    "removed the pool of an ended daemon whose socket's directory is gone"
+                ),
+                Err(error) => tracing::warn!(%error, "cannot remove the pool of an ended daemon"),
+            }
+        }
+    }
+}
+
+/// Where a daemon's files can be: in /dev/shm and in its pool directory.
+pub(super) fn directories(pool_dir: Option<&Path>) -> BTreeSet<PathBuf> {
+    let dirs = [Some(Path::new(SHARED_MEMORY)), pool_dir];
+    // Under one name, or this process would be in its own way at the second look.
+    dirs.into_iter()
+        .flatten()
+        .filter_map(|dir| fs::canonicalize(dir).ok())
+        .collect()
+}
+
+impl Leftover {
+    /// Removes what cannot be taken over, and says so.
+    pub(super) fn replace(&self, why: &str) -> Result<()> {
+        tracing::warn!(
+            slots = %self.path.display(),
+            "the pool of an ended daemon is removed, for it cannot be taken over: {why}"
+        );
+        self.remove()
+    }
+
+    /// Removes the files, the pool first: a pool without slot table is never ours.
+    pub(super) fn remove(&self) -> Result<()> {
+        let Header { pool_path, uid, .. } = &self.header;
+        let is_ours = self.path.with_extension(names::POOL_SUFFIX).file_name() == pool_path.file_name()
+            && fs::symlink_metadata(pool_path)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.uid() == *uid);
+        let paths = [Some(pool_path).filter(|_| is_ours), Some(&self.path)];
+        for path in paths.into_iter().flatten() {
+            fs::remove_file(path)
+                .map_err(|error| Error::io(format_args!("remove {}", path.display()), error))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_orphan(header: &Header) -> bool {
+    let gone =
+        |dir: &Path| fs::symlink_metadata(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    header.socket.parent().is_none_or(gone)
+}
+
+fn examine(path: &Path, uid: u32, patience: Duration) -> io::Result<Found> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = match OpenOptions::new()
+    let opened = OpenOptions::new()
         .read(true)
+        .write(true)
         .custom_flags(flags.bits() as i32)
-        .open(slots)
-    {
-        Ok(file) => file,
+        .open(path);
+    let table = match opened {
+        Ok(table) => table,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(_) => return Ok(Found::Stranger),
     };
-    let metadata = file.metadata()?;
+    let metadata = table.metadata()?;
     if !metadata.is_file() || metadata.uid() != uid {
         return Ok(Found::Stranger);
     }
-    let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
-    (&file).take(HEADER_BYTES).read_to_end(&mut bytes)?;
-    let Some(header) = Header::decode(&bytes).filter(|header| header.uid == uid) else {
-        return Ok(Found::Stranger);
-    };
-    if is_alive(&header) || !lock(&file, patience) {
-        return Ok(Found::Alive(header));
-    }
-    // Another daemon may have removed this file and linked its own before the lock was had.
-    match fs::symlink_metadata(slots) {
-        Ok(now) if (now.dev(), now.ino()) == (metadata.dev(), metadata.ino()) => {
-            Ok(Found::Dead(header, file))
+    let deadline = Instant::now() + patience;
+    loop {
+        let is_locked = flock(&table, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let header = read_header(&table)?.filter(|header| header.uid == uid);
+        let is_alive = header.as_ref().is_some_and(|header| is_alive(header.owner));
+        match header {
+            None if is_locked => return Ok(Found::Stranger),
+            Some(header) if is_locked && !is_alive => {
+                // Another daemon may have removed this file and linked its own before the lock was had.
+                return Ok(match fs::symlink_metadata(path) {
+                    Ok(now) if (now.dev(), now.ino()) == (metadata.dev(), metadata.ino()) => {
+                        let path = path.to_owned();
+                        Found::Dead(Leftover { header, table, path })
+                    }
+                    Ok(_) => Found::Alive(None),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+                    Err(error) => return Err(error),
+                });
+            }
+            // Either an owner at work, or, with the lock free, one that is about to end.
+            header if is_alive && !is_locked || Instant::now() >= deadline => {
+                return Ok(Found::Alive(header.map(|header| header.owner)));
+            }
+            _ => thread::sleep(PAUSE),
         }
-        Ok(_) => Ok(Found::Alive(header)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+    }
+}
+
+/// None for what is no header; while its owner writes it, it may be none either.
+fn read_header(table: &File) -> io::Result<Option<Header>> {
+    let mut bytes = [0; HEADER_BYTES as usize];
+    match table.read_exact_at(&mut bytes, 0) {
+        Ok(()) => Ok(Header::decode(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Locks the table of an ended daemon; another one that starts may be looking at it, for a moment.
-fn lock(file: &File, patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
-    while flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        thread::sleep(LOCK_PAUSE);
+/// Whether there is an owner that lives, or may live.
+fn is_alive(owner: ProcessIdentity) -> bool {
+    if owner == NOBODY {
+        return false;
     }
-    true
-}
-
-/// Whether the owner lives, or may live.
-fn is_alive(header: &Header) -> bool {
-    match PeerProcess::open(header.owner.pid) {
-        Ok(process) => process.identity() == header.owner,
+    match PeerProcess::open(owner.pid) {
+        Ok(process) => process.identity() == owner,
         Err(error) => error.kind() != ErrorKind::PeerEnded,
     }
-}
-
-/// The pool goes first: a pool without slot table is never ours.
-fn remove(slots: &Path, stem: &str, uid: u32, header: &Header) -> Result<()> {
-    let pool = &header.pool_path;
-    let is_ours = pool
-        .file_name()
-        .is_some_and(|name| *name == *names::pool_file(stem))
-        && fs::symlink_metadata(pool).is_ok_and(|metadata| metadata.is_file() && metadata.uid() == uid);
-    if is_ours {
-        fs::remove_file(pool).map_err(|error| Error::io(format_args!("remove {}", pool.display()), error))?;
-    }
-    fs::remove_file(slots).map_err(|error| Error::io(format_args!("remove {}", slots.display()), error))
 }

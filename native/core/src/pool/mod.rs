@@ -2,6 +2,7 @@
 
 mod bitmap;
 mod files;
+mod fsck;
 mod geometry;
 mod growth;
 mod header;
@@ -12,6 +13,7 @@ mod names;
 mod page;
 mod place;
 mod region;
+mod site;
 mod slab;
 mod slot;
 mod space_table;
@@ -21,11 +23,12 @@ mod tests;
 pub use kind::PoolKind;
 pub use page::PagePtr;
 
+pub(crate) use fsck::Survey;
 pub(crate) use slab::{ClassId, Room};
 #[cfg(test)]
 pub(crate) use slot::RECORD_BYTES;
 pub(crate) use slot::{Slot, SlotRecord, SlotState, SlotTable};
-pub(crate) use space_table::{MAX_SPACES, SpaceTable};
+pub(crate) use space_table::{KnownSpace, MAX_SPACES, SpaceTable};
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -34,14 +37,14 @@ use std::thread::JoinHandle;
 use rustix::process::geteuid;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::ProcessIdentity;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use files::PoolFiles;
 use geometry::Geometry;
 use growth::Growth;
-use header::{FORMAT_VERSION, Header, RECORDS_AT};
+use header::RECORDS_AT;
 use place::{Place, SHARED_MEMORY};
 use region::Region;
+use site::Site;
 use slab::Slabs;
 
 /// What a pool is made with.
@@ -68,6 +71,7 @@ pub(crate) struct Pool {
     path: Option<PathBuf>,
     huge_page_bytes: u64,
     fallback: Option<String>,
+    is_taken_over: bool,
     files: PoolFiles,
 }
 
@@ -82,7 +86,8 @@ pub(crate) struct PoolState {
 }
 
 impl Pool {
-    /// Makes the files, maps them and reserves the first memory; a thread goes on with the rest.
+    /// Takes the pool of an ended daemon of the same socket over, or makes one, and maps it; a thread goes on to reserve
+    /// the memory that it lacks.
     ///
     /// # Errors
     /// `Config` for a size or directory that cannot be had, `Conflict` when a living daemon or a stranger has the files.
@@ -90,50 +95,61 @@ impl Pool {
         machine::check_pool_fits(config.pool_bytes)?;
         let uid = geteuid().as_raw();
         let stem = names::stem(uid, config.socket);
-        for dir in [Some(Path::new(SHARED_MEMORY)), config.dir].into_iter().flatten() {
-            leftover::remove_dead(dir, uid, &stem)?;
+        // What is wrong with the settings has to come out before anything is removed.
+        let wanted = match Place::directory(config.dir) {
+            Ok(place) => Some(Site::of(config, uid, &stem, place)?),
+            Err(error) if config.dir.is_some() => return Err(error),
+            Err(_) => None,
+        };
+        let mut adopted = None;
+        for dir in leftover::directories(config.dir) {
+            leftover::remove_orphans(&dir, uid, &stem);
+            if let Some(leftover) = leftover::find(&dir, uid, &stem)? {
+                let files = wanted.as_ref().map_or_else(
+                    || Err(format!("{SHARED_MEMORY} cannot be used any more")),
+                    |site| PoolFiles::adopt(&leftover, &site.header),
+                );
+                match files {
+                    Ok(files) => adopted = Some(files),
+                    Err(why) => leftover.replace(&why)?,
+                }
+            }
         }
-        let place = Place::choose(config.dir, config.pool_bytes)?;
-        if !place.is_huge_pages() {
-            machine::check_pool_is_available(config.pool_bytes)?;
-        }
-        let pool = Arc::new(Self::create(config, uid, &stem, place)?);
+        let pool = match (wanted, adopted) {
+            (Some(site), Some((files, ready_bytes))) => Self::map(site, files, Some(ready_bytes))?,
+            _ => {
+                let place = Place::choose(config.dir, config.pool_bytes)?;
+                if !place.is_huge_pages() {
+                    machine::check_pool_is_available(config.pool_bytes)?;
+                }
+                Self::create(config, uid, &stem, place)?
+            }
+        };
+        let pool = Arc::new(pool);
         *pool.grower.lock() = Some(growth::start(&pool)?);
         Ok(pool)
     }
 
     fn create(config: PoolConfig<'_>, uid: u32, stem: &str, place: Place) -> Result<Self> {
-        let (kind, path, slots, huge_page_bytes, fallback) = match place {
-            Place::Directory {
-                kind,
-                pool,
-                slots,
-                huge_page_bytes,
-            } => {
-                let files = (
-                    pool.join(names::pool_file(stem)),
-                    slots.join(names::slots_file(stem)),
-                );
-                (kind, Some(files.0), Some(files.1), huge_page_bytes, None)
-            }
-            Place::Anonymous { reason } => (PoolKind::Memfd, None, None, 0, Some(reason)),
-        };
-        if let Some(reason) = &fallback {
+        let site = Site::of(config, uid, stem, place)?;
+        if let Some(reason) = &site.fallback {
             tracing::warn!("{reason}; the pool is anonymous memory, which ends with the daemon");
         }
-        let header = Header {
-            format_version: FORMAT_VERSION,
-            kind,
-            boot_id: config.boot_id,
-            owner: ProcessIdentity::of(std::process::id())?,
-            uid,
-            geometry: Geometry::of(config.pool_bytes, huge_page_bytes)?,
-            pool_path: path.clone().unwrap_or_default(),
+        let files = match &site.slots {
+            Some(slots) => PoolFiles::create(&site.header, slots)?,
+            None => PoolFiles::create_anonymous(&site.header)?,
         };
-        let files = match &slots {
-            Some(slots) => PoolFiles::create(&header, slots)?,
-            None => PoolFiles::create_anonymous(&header)?,
-        };
+        Self::map(site, files, None)
+    }
+
+    /// The pool of these files; `taken_over` says how much of one that was there before has memory.
+    fn map(site: Site, files: PoolFiles, taken_over: Option<u64>) -> Result<Self> {
+        let Site {
+            header,
+            huge_page_bytes,
+            fallback,
+            ..
+        } = site;
         let geometry = header.geometry;
         let region = Region::map(&*files.pool, geometry.pool_bytes, "the pool")?;
         let table = Arc::new(Region::map(
@@ -147,14 +163,18 @@ impl Pool {
             spaces: SpaceTable::new(table, Arc::clone(file)),
             region,
             slabs: Mutex::new(Slabs::new(geometry)),
-            growth: Mutex::new(Growth::default()),
+            growth: Mutex::new(Growth {
+                ready_bytes: taken_over.unwrap_or(0),
+                ..Growth::default()
+            }),
             grower: Mutex::new(None),
             is_closing: AtomicBool::new(false),
             geometry,
-            kind,
-            path,
+            kind: header.kind,
+            path: Some(header.pool_path).filter(|path| !path.as_os_str().is_empty()),
             huge_page_bytes,
             fallback,
+            is_taken_over: taken_over.is_some(),
             files,
         })
     }
@@ -190,6 +210,21 @@ impl Pool {
     pub(crate) fn free(&self, slot: Slot) {
         self.slots.set_state(slot, SlotState::Free);
         self.slabs.lock().free(slot);
+    }
+
+    /// Takes a page that was taken over; false when another has it.
+    pub(crate) fn retake(&self, slot: Slot, class: ClassId) -> bool {
+        self.slabs.lock().retake(slot, class)
+    }
+
+    /// The first page from `slot` on that is taken.
+    pub(crate) fn next_taken(&self, slot: Slot) -> Option<Slot> {
+        self.slabs.lock().next_taken(slot)
+    }
+
+    /// Pages that are taken.
+    pub(crate) fn used_pages(&self) -> u64 {
+        self.slabs.lock().used_pages()
     }
 
     /// Where a page is; None outside of the pool.
@@ -259,8 +294,9 @@ impl Pool {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
-    /// Stops growing and removes the files; what is mapped stays mapped.
-    pub(crate) fn close(&self) -> Result<()> {
+    /// Stops growing. What holds pages is kept for the next daemon unless `purge` says otherwise or it is anonymous memory;
+    /// everything else is removed, and what is mapped stays mapped. The bytes that stay taken.
+    pub(crate) fn close(&self, purge: bool) -> Result<u64> {
         self.stop_growing();
         if let Some(grower) = self.grower.lock().take()
             && grower.join().is_err()
@@ -270,6 +306,19 @@ impl Pool {
                 "the thread that reserves the pool ended in a panic",
             ));
         }
-        self.files.remove()
+        if purge || self.used_pages() == 0 {
+            self.files.remove().map(|()| 0)
+        } else {
+            Ok(self.files.keep())
+        }
+    }
+}
+
+impl Drop for Pool {
+    /// A pool that nobody closed is as after a kill, unless there is nothing in it.
+    fn drop(&mut self) {
+        if self.slabs.get_mut().used_pages() > 0 {
+            self.files.keep();
+        }
     }
 }

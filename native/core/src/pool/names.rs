@@ -8,6 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const HASH_DIGITS: usize = 16;
 const SLOTS_SUFFIX: &str = ".slots";
+/// What the name of a pool's file ends in, behind the dot.
+pub(super) const POOL_SUFFIX: &str = "pool";
 
 /// The name without suffix of the files of the daemon that listens on `socket`.
 pub(super) fn stem(uid: u32, socket: &Path) -> String {
@@ -20,7 +22,7 @@ pub(super) fn stem(uid: u32, socket: &Path) -> String {
 
 /// The pool's file.
 pub(super) fn pool_file(stem: &str) -> String {
-    format!("{stem}.pool")
+    format!("{stem}.{POOL_SUFFIX}")
 }
 
 /// The slot table's file.
@@ -42,7 +44,7 @@ fn prefix(uid: u32) -> String {
 }
 
 /// One path for a socket, by whichever links its directory is reached.
-fn canonical(socket: &Path) -> PathBuf {
+pub(super) fn canonical(socket: &Path) -> PathBuf {
     let absolute = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
     match (absolute.parent().map(fs::canonicalize), absolute.file_name()) {
         (Some(Ok(parent)), Some(name)) => parent.join(name),

@@ -2,6 +2,8 @@
 
 use std::ptr::NonNull;
 
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
 /// Address and length of a page's bytes: valid while the [`Hits`](crate::store::Hits) or
 /// [`PageWriter`](crate::store::PageWriter) that gave it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,16 @@ impl PagePtr {
     #[expect(clippy::len_without_is_empty, reason = "no page is empty")]
     pub fn len(self) -> usize {
         self.len
+    }
+}
+
+impl PagePtr {
+    /// XXH3-128 of the bytes of a page that is sealed, and that the caller keeps from eviction.
+    pub(crate) fn checksum(self, seed: u64) -> u128 {
+        #[expect(unsafe_code, reason = "reading a page")]
+        // SAFETY: inside of the mapping, and nobody writes to a sealed page before it is evicted.
+        let bytes = unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) };
+        xxh3_128_with_seed(bytes, seed)
     }
 }
 

@@ -47,15 +47,15 @@ impl Place {
     /// # Errors
     /// `Config` for a given directory that cannot hold the pool.
     pub(super) fn choose(given: Option<&Path>, pool_bytes: u64) -> Result<Self> {
-        match given {
-            Some(dir) => Self::directory(dir, pool_bytes),
-            None => Ok(
-                Self::directory(Path::new(SHARED_MEMORY), pool_bytes).unwrap_or_else(|error| {
-                    Self::Anonymous {
-                        reason: error.message().to_owned(),
-                    }
-                }),
-            ),
+        let place = Self::directory(given).and_then(|place| {
+            place.check_room(pool_bytes)?;
+            Ok(place)
+        });
+        match (given, place) {
+            (None, Err(error)) => Ok(Self::Anonymous {
+                reason: error.message().to_owned(),
+            }),
+            (_, place) => place,
         }
     }
 
@@ -70,15 +70,19 @@ impl Place {
         )
     }
 
-    fn directory(dir: &Path, pool_bytes: u64) -> Result<Self> {
+    /// The directory that was given, or /dev/shm, whether or not it has room.
+    ///
+    /// # Errors
+    /// `Config` for a directory that cannot hold any pool.
+    pub(super) fn directory(given: Option<&Path>) -> Result<Self> {
+        let dir = given.unwrap_or(Path::new(SHARED_MEMORY));
         let shown = dir.display();
         let pool = fs::canonicalize(dir).map_err(|error| {
             refuse(format!(
                 "pool directory {shown}: {error}: give an existing --pool-dir"
             ))
         })?;
-        let stat =
-            statfs(&pool).map_err(|errno| Error::io(format_args!("statfs of {shown}"), errno.into()))?;
+        let stat = stat_of(&pool)?;
         let kind = kind_of(dir, &stat)?;
         access(&pool, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
             let error = std::io::Error::from(errno);
@@ -90,26 +94,45 @@ impl Place {
             PoolKind::Hugetlbfs => (stat.f_bsize as u64, PathBuf::from(SHARED_MEMORY)),
             PoolKind::Tmpfs | PoolKind::Memfd => (0, pool.clone()),
         };
-        let (free, remedy) = match kind {
-            PoolKind::Hugetlbfs => (
-                free_bytes(&stat).or_else(|| machine::free_huge_page_bytes(huge_page_bytes)),
+        Ok(Self::Directory {
+            kind,
+            pool,
+            slots,
+            huge_page_bytes,
+        })
+    }
+
+    fn check_room(&self, pool_bytes: u64) -> Result<()> {
+        let Self::Directory {
+            pool,
+            huge_page_bytes,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        let free = free_bytes(&stat_of(pool)?);
+        let (free, remedy) = if self.is_huge_pages() {
+            (
+                free.or_else(|| machine::free_huge_page_bytes(*huge_page_bytes)),
                 "reserve more huge pages (vm.nr_hugepages)",
-            ),
-            PoolKind::Tmpfs | PoolKind::Memfd => (free_bytes(&stat), "enlarge it (mount -o remount,size=)"),
+            )
+        } else {
+            (free, "enlarge it (mount -o remount,size=)")
         };
         match free {
             Some(free) if free < pool_bytes => Err(refuse(format!(
-                "a pool of {pool_bytes} bytes does not fit in {shown}, which has {free} bytes free: \
-                 give a smaller --pool-size, {remedy}, or give another --pool-dir"
+                "a pool of {pool_bytes} bytes does not fit in {}, which has {free} bytes free: \
+                 give a smaller --pool-size, {remedy}, or give another --pool-dir",
+                pool.display()
             ))),
-            _ => Ok(Self::Directory {
-                kind,
-                pool,
-                slots,
-                huge_page_bytes,
-            }),
+            _ => Ok(()),
         }
     }
+}
+
+fn stat_of(dir: &Path) -> Result<StatFs> {
+    statfs(dir).map_err(|errno| Error::io(format_args!("statfs of {}", dir.display()), errno.into()))
 }
 
 fn refuse(why: String) -> Error {

@@ -4,7 +4,7 @@ use std::ptr::{self, NonNull};
 use std::slice;
 
 use rustix::fd::AsFd;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::page::PagePtr;
 use crate::error::{Error, ErrorKind, Result};
@@ -55,6 +55,16 @@ impl Region {
         // SAFETY: offset + len was checked to lie inside of the mapping.
         let start = unsafe { self.start.add(offset) };
         Some(PagePtr::new(start, len))
+    }
+
+    /// Fills the page tables for memory that the file has, which stays as it is; false when the kernel cannot.
+    pub(super) fn populate(&self, offset: u64, len: u64) -> bool {
+        let Some(page) = self.page(offset, len as usize) else {
+            return false;
+        };
+        #[expect(unsafe_code, reason = "advice about the mapping")]
+        // SAFETY: inside of the mapping; this advice changes no byte.
+        unsafe { madvise(page.as_ptr().cast(), page.len(), Advice::LinuxPopulateWrite) }.is_ok()
     }
 
     /// `count` little-endian words at `offset`, a multiple of 8; None outside of the mapping.

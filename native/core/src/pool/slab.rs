@@ -58,6 +58,7 @@ pub(super) struct Slabs {
     ready: u32,
     to_come: u32,
     used_bytes: u64,
+    used_pages: u64,
     moved: u64,
 }
 
@@ -72,6 +73,7 @@ impl Slabs {
             ready: 0,
             to_come: count,
             used_bytes: 0,
+            used_pages: 0,
             moved: 0,
         }
     }
@@ -91,6 +93,11 @@ impl Slabs {
     /// Bytes of pages that are taken.
     pub(super) fn used_bytes(&self) -> u64 {
         self.used_bytes
+    }
+
+    /// Pages that are taken.
+    pub(super) fn used_pages(&self) -> u64 {
+        self.used_pages
     }
 
     /// Slabs that went from one class to another.
@@ -146,7 +153,49 @@ impl Slabs {
         }
         class.free_pages -= 1;
         self.used_bytes += class.stride;
+        self.used_pages += 1;
         Some(Slot(self.geometry.first_slot(number).0 + index))
+    }
+
+    /// Takes this page, whose slab is the class's or free; false when it is taken already.
+    pub(super) fn retake(&mut self, slot: Slot, id: ClassId) -> bool {
+        let (number, index) = self.geometry.place(slot);
+        self.give(number, id);
+        let (
+            Some(Slab::Owned {
+                class: owner, pages, ..
+            }),
+            Some(class),
+        ) = (
+            self.slabs.get_mut(number as usize),
+            self.classes.get_mut(id.0 as usize),
+        )
+        else {
+            return false;
+        };
+        if *owner != id || !pages.take_bit(index) {
+            return false;
+        }
+        if pages.free() == 0 {
+            class.partial.remove(&number);
+        }
+        class.free_pages -= 1;
+        self.used_bytes += class.stride;
+        self.used_pages += 1;
+        true
+    }
+
+    /// The first page from `slot` on that is taken.
+    pub(super) fn next_taken(&self, slot: Slot) -> Option<Slot> {
+        let (first, index) = self.geometry.place(slot);
+        let mut slabs = (first..).zip(self.slabs.iter().skip(first as usize));
+        slabs.find_map(|(number, slab)| {
+            let Slab::Owned { pages, .. } = slab else {
+                return None;
+            };
+            let taken = pages.next_taken(if number == first { index } else { 0 })?;
+            Some(Slot(self.geometry.first_slot(number).0 + taken))
+        })
     }
 
     /// The slab that `give` would give to a class, and how many pages it would have.
@@ -200,6 +249,7 @@ impl Slabs {
             return;
         }
         self.used_bytes -= class.stride;
+        self.used_pages -= 1;
         if !*is_drained {
             class.free_pages += 1;
             class.partial.insert(number);

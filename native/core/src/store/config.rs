@@ -1,7 +1,9 @@
 //! What a store is opened with.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use super::Verify;
 use crate::eviction::PolicyKind;
 
 /// The settings of a [`Store`](super::Store).
@@ -17,4 +19,11 @@ pub struct StoreConfig {
     pub boot_id: u64,
     /// Which block goes when room is needed.
     pub policy: PolicyKind,
+    /// When pages are compared with their checksums.
+    pub verify: Verify,
+    /// How long a look at all pages takes, in the background; less when that is less than a page a second.
+    pub scrub_period: Duration,
 }
+
+/// A look at all pages takes this long, where nothing else is said.
+pub const SCRUB_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);

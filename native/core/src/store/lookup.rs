@@ -12,15 +12,15 @@ use crate::sync::{Arc, Ordering};
 /// Cached blocks that stay where they are while this, or a clone of it, lives.
 #[derive(Debug, Clone)]
 pub struct Hits {
-    pins: Arc<Pins>,
+    pub(super) pins: Arc<Pins>,
 }
 
 /// One pin on each block, taken back when dropped.
 #[derive(Debug)]
-struct Pins {
-    store: Arc<Store>,
-    space: Arc<Space>,
-    blocks: Vec<BlockId>,
+pub(super) struct Pins {
+    pub(super) store: Arc<Store>,
+    pub(super) space: Arc<Space>,
+    pub(super) blocks: Vec<BlockId>,
 }
 
 impl Hits {
@@ -44,7 +44,7 @@ impl Hits {
         self.len() as u64 * self.pins.space.block_bytes
     }
 
-    /// The page of one shard of the block at `index`; None outside of the hits or shards.
+    /// The page of one shard of the block at `index`; None outside of the hits or shards, and for a block that is corrupt.
     pub fn page(&self, index: usize, shard: u32) -> Option<PagePtr> {
         let pins = &*self.pins;
         let pages = pins.space.shards.get(shard as usize)?;
@@ -58,15 +58,16 @@ impl Hits {
 
 impl Drop for Pins {
     fn drop(&mut self) {
-        let last = self
-            .blocks
-            .iter()
-            .filter(|block| self.store.index.unpin(**block))
-            .count();
-        self.store
-            .counts
-            .pinned_blocks
-            .fetch_sub(last as u64, Ordering::Relaxed);
+        let mut last = 0;
+        for block in &self.blocks {
+            let unpinned = self.store.index.unpin(*block);
+            last += u64::from(unpinned.is_last);
+            unpinned
+                .removed
+                .iter()
+                .for_each(|removed| self.store.discard(removed));
+        }
+        self.store.counts.pinned_blocks.fetch_sub(last, Ordering::Relaxed);
     }
 }
 

@@ -2,27 +2,39 @@
 
 mod config;
 mod evictor;
+mod inspector;
 mod lookup;
 mod reclaim;
 mod save;
+mod scrub;
 mod snapshot;
 mod space;
+mod takeover;
 #[cfg(test)]
 pub(crate) mod tests;
+mod verify;
 
-pub use config::StoreConfig;
+pub use config::{SCRUB_PERIOD, StoreConfig};
 pub use lookup::Hits;
 pub use save::{PARTIAL_BLOCK_TTL, PageWriter, Reserved};
-pub use snapshot::{PoolSnapshot, SpaceSnapshot, StoreSnapshot};
+pub use snapshot::{ChecksumSnapshot, PoolSnapshot, SpaceSnapshot, StoreSnapshot};
+pub use takeover::TakeOver;
+pub use verify::Verify;
+
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::eviction::{PolicyKind, Tick};
 use crate::index::Index;
 use crate::pool::{Pool, PoolConfig};
 use crate::space::{SpaceGeometry, SpaceId, SpaceKey};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
 use evictor::Evictor;
+use inspector::Inspector;
 use space::Spaces;
+
+/// How long a close waits for the checksums of what was sealed last.
+const CHECKSUM_WAIT: Duration = Duration::from_secs(5);
 
 /// The memory tier.
 #[derive(Debug)]
@@ -31,9 +43,12 @@ pub struct Store {
     index: Index,
     spaces: Spaces,
     evictor: Evictor,
+    inspector: Inspector,
     /// Who makes room; taken before any other lock.
     reclaim_turn: Mutex<()>,
     policy: PolicyKind,
+    verify: Verify,
+    taken_over: OnceLock<TakeOver>,
     counts: Counts,
 }
 
@@ -48,10 +63,25 @@ struct Counts {
     partial_blocks_dropped: AtomicU64,
     pinned_blocks: AtomicU64,
     no_space: AtomicU64,
+    checksums_made: AtomicU64,
+    verified: VerifiedCounts,
+    scrubbed_pages: AtomicU64,
+    scrub_rounds: AtomicU64,
+    corrupt_blocks: AtomicU64,
+}
+
+/// What loads compared with checksums, and what that took.
+#[derive(Debug, Default)]
+struct VerifiedCounts {
+    pages: AtomicU64,
+    bytes: AtomicU64,
+    nanoseconds: AtomicU64,
 }
 
 impl Store {
     /// Maps the pool and its slot table and has the first memory; a thread goes on to reserve the rest.
+    ///
+    /// The blocks of a pool that an ended daemon of the same socket left are cached again when it returns.
     ///
     /// # Errors
     /// `Config` for a pool that cannot be had as asked, `Conflict` for one that a living daemon owns.
@@ -67,11 +97,18 @@ impl Store {
             index: Index::new(),
             spaces: Spaces::default(),
             evictor: Evictor::default(),
+            inspector: Inspector::default(),
             reclaim_turn: Mutex::new(()),
             policy: config.policy,
+            verify: config.verify,
+            taken_over: OnceLock::new(),
             counts: Counts::default(),
         });
+        if let Some(taken_over) = store.take_over()? {
+            let _ = store.taken_over.set(taken_over);
+        }
         store.evictor.start(&store)?;
+        store.inspector.start(&store, config.scrub_period)?;
         Ok(store)
     }
 
@@ -88,18 +125,22 @@ impl Store {
         self.spaces.get_or_make(&self.pool, self.policy, key, geometry)
     }
 
-    /// Stops the threads and removes pool and slot table; pages in use stay mapped until they are let go.
+    /// Stops the threads; pages in use stay mapped until they are let go.
     ///
-    /// Returns the pool bytes that stay taken for the next daemon: none, whether or not `purge` asks for that.
+    /// A pool with pages in it stays for the next daemon, after all sealed pages have their checksums or five seconds have
+    /// passed; with `purge`, and as anonymous memory, it is removed. Returns the bytes of memory that stay taken.
     ///
     /// # Errors
     /// `Io` when a file cannot be removed.
     pub fn close(&self, purge: bool) -> Result<u64> {
+        let wait = if purge { Duration::ZERO } else { CHECKSUM_WAIT };
         self.evictor.stop();
+        self.inspector.stop(Instant::now() + wait);
         self.evictor.join()?;
-        self.pool.close()?;
-        tracing::info!(purge, "the pool is removed");
-        Ok(0)
+        self.inspector.join()?;
+        let kept = self.pool.close(purge)?;
+        tracing::info!(purge, kept, "the pool is closed");
+        Ok(kept)
     }
 
     /// The time of the next use.
@@ -116,6 +157,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.evictor.stop();
+        self.inspector.stop(Instant::now());
         self.pool.stop_growing();
     }
 }

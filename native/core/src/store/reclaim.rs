@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::space::Space;
 use super::{Store, evictor};
-use crate::index::{BlockId, BlockKey, Removed};
+use crate::index::{BlockId, BlockKey, Removed, Stage};
 use crate::pool::{ClassId, Slot, SlotState};
 use crate::space::SpaceId;
 use crate::sync::{Arc, Ordering};
@@ -92,6 +92,7 @@ impl Store {
         let spaces = self.spaces.all();
         let candidates = spaces
             .iter()
+            .flatten()
             .filter(|space| space.counts.kept.load(Ordering::Relaxed) > 0 && may_give(space));
         let with_age = candidates.filter_map(|space| {
             let used = space.policy.lock().coldest()?;
@@ -116,11 +117,16 @@ impl Store {
             let fingerprint = self.index.fingerprint(&removed.key);
             space.policy.lock().remove(removed.token, fingerprint);
             space.counts.kept.fetch_sub(1, Ordering::Relaxed);
-            if removed.is_visible {
-                space.counts.blocks.fetch_sub(1, Ordering::Relaxed);
-                space.counts.evictions.fetch_add(1, Ordering::Relaxed);
-            } else {
-                self.counts.partial_blocks_dropped.fetch_add(1, Ordering::Relaxed);
+            match removed.stage {
+                Stage::Visible => {
+                    space.counts.blocks.fetch_sub(1, Ordering::Relaxed);
+                    space.counts.evictions.fetch_add(1, Ordering::Relaxed);
+                }
+                Stage::Partial => {
+                    self.counts.partial_blocks_dropped.fetch_add(1, Ordering::Relaxed);
+                }
+                // Counted when it was condemned.
+                Stage::Condemned => {}
             }
         }
         removed.slots.iter().for_each(|slot| self.pool.free(*slot));

@@ -68,12 +68,13 @@ impl PageWriter {
         match filled.whole {
             None => store.evictor.watch_partial_blocks(),
             Some(slots) => {
-                for slot in slots {
-                    store.pool.slots.set_state(slot, SlotState::Sealed);
+                for slot in &slots {
+                    store.pool.slots.set_state(*slot, SlotState::Sealed);
                 }
                 self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
                 self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
                 store.index.publish(self.block);
+                store.inspector.add(&slots);
             }
         }
     }
@@ -128,6 +129,8 @@ impl Store {
             space: space.id.0,
             shard: number,
             hash: key.hash,
+            checksum: None,
+            is_unverified: false,
         };
         let written = self.pool.slots.write(slot, &record);
         let page = self.pool.page(slot, pages.stride, pages.page_bytes);

@@ -1,14 +1,15 @@
 //! Plain numbers for status and metrics.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::eviction::PolicyKind;
 use crate::pool::PoolKind;
 use crate::space::SpaceKey;
 use crate::sync::Ordering;
 
-use super::Store;
 use super::space::Space;
+use super::{Store, TakeOver, Verify};
 
 /// The state of a store at one time; the counters count from the open on.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,33 @@ pub struct StoreSnapshot {
     pub no_space: u64,
     /// Bytes that index and policies take beside the pool.
     pub metadata_bytes: u64,
+    /// Checksums of pages.
+    pub checksums: ChecksumSnapshot,
+    /// What the open took over from an ended daemon; None for a new pool.
+    pub taken_over: Option<TakeOver>,
+}
+
+/// What became of checksums since the open.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ChecksumSnapshot {
+    /// When pages are compared with their checksums.
+    pub verify: Verify,
+    /// Sealed pages whose checksum is still to be made.
+    pub pending_pages: u64,
+    /// Pages whose checksum was made.
+    pub made: u64,
+    /// Pages that loads compared.
+    pub verified_pages: u64,
+    /// Their bytes.
+    pub verified_bytes: u64,
+    /// The time that loads took for that.
+    pub verify_time: Duration,
+    /// Pages that were compared in the background.
+    pub scrubbed_pages: u64,
+    /// How often the background came to the end of the pool.
+    pub scrub_rounds: u64,
+    /// Blocks dropped because a page was not what was saved.
+    pub corrupt_blocks: u64,
 }
 
 /// The pool's part of a snapshot.
@@ -100,18 +128,40 @@ impl Store {
         let spaces = self.spaces.all();
         let policy_bytes: usize = spaces
             .iter()
+            .flatten()
             .map(|space| space.policy.lock().memory_bytes())
             .sum();
         StoreSnapshot {
             pool: self.pool_snapshot(),
             policy: self.policy,
-            spaces: spaces.iter().map(|space| space_snapshot(space)).collect(),
+            spaces: spaces
+                .iter()
+                .flatten()
+                .map(|space| space_snapshot(space))
+                .collect(),
             in_flight_pages: self.counts.in_flight_pages.load(Ordering::Relaxed),
             partial_blocks: self.index.partial_blocks() as u64,
             partial_blocks_dropped: self.counts.partial_blocks_dropped.load(Ordering::Relaxed),
             pinned_blocks: self.counts.pinned_blocks.load(Ordering::Relaxed),
             no_space: self.counts.no_space.load(Ordering::Relaxed),
             metadata_bytes: (self.index.memory_bytes() + policy_bytes) as u64,
+            checksums: self.checksum_snapshot(),
+            taken_over: self.taken_over.get().copied(),
+        }
+    }
+
+    fn checksum_snapshot(&self) -> ChecksumSnapshot {
+        let counts = &self.counts;
+        ChecksumSnapshot {
+            verify: self.verify,
+            pending_pages: self.inspector.pending(),
+            made: counts.checksums_made.load(Ordering::Relaxed),
+            verified_pages: counts.verified.pages.load(Ordering::Relaxed),
+            verified_bytes: counts.verified.bytes.load(Ordering::Relaxed),
+            verify_time: Duration::from_nanos(counts.verified.nanoseconds.load(Ordering::Relaxed)),
+            scrubbed_pages: counts.scrubbed_pages.load(Ordering::Relaxed),
+            scrub_rounds: counts.scrub_rounds.load(Ordering::Relaxed),
+            corrupt_blocks: counts.corrupt_blocks.load(Ordering::Relaxed),
         }
     }
 }

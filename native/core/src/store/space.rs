@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::eviction::{EvictionPolicy, PolicyKind};
-use crate::pool::{ClassId, MAX_SPACES, Pool};
+use crate::pool::{ClassId, KnownSpace, MAX_SPACES, Pool};
 use crate::space::{MAX_HASH_BYTES, MIN_HASH_BYTES, SpaceGeometry, SpaceId, SpaceKey};
-use crate::sync::{Arc, AtomicU64, Mutex, RwLock};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, RwLock};
 
 /// One shard's pages.
 #[derive(Debug, Clone, Copy)]
@@ -43,29 +43,101 @@ pub(super) struct Space {
 }
 
 impl Space {
+    fn new(
+        id: SpaceId,
+        key: SpaceKey,
+        geometry: SpaceGeometry,
+        shards: Vec<ShardPages>,
+        policy: PolicyKind,
+    ) -> Self {
+        Self {
+            id,
+            key,
+            block_bytes: shards.iter().map(|shard| shard.page_bytes).sum(),
+            geometry,
+            shards,
+            policy: Mutex::new(policy.build()),
+            counts: SpaceCounts::default(),
+        }
+    }
+
     /// Whether blocks of this space have pages of this class.
     pub(super) fn uses(&self, class: ClassId) -> bool {
         self.shards.iter().any(|shard| shard.class == class)
     }
 }
 
+/// Spaces by their numbers, of which some may be free after a take-over.
+type SpaceList = Vec<Option<Arc<Space>>>;
+
 /// All spaces; none ever goes.
 #[derive(Debug, Default)]
 pub(super) struct Spaces {
     /// Replaced whole, so that readers hold no lock.
-    list: RwLock<Arc<Vec<Arc<Space>>>>,
+    list: RwLock<Arc<SpaceList>>,
     ids: Mutex<HashMap<SpaceKey, SpaceId>>,
 }
 
 impl Spaces {
     /// Each space, by its number.
-    pub(super) fn all(&self) -> Arc<Vec<Arc<Space>>> {
+    pub(super) fn all(&self) -> Arc<SpaceList> {
         Arc::clone(&self.list.read())
     }
 
     pub(super) fn get(&self, id: SpaceId) -> Result<Arc<Space>> {
-        let space = self.list.read().get(id.0 as usize).cloned();
+        let space = self.list.read().get(id.0 as usize).cloned().flatten();
         space.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("space {} does not exist", id.0)))
+    }
+
+    /// Adds a space of a pool that was taken over; false when its key is there already.
+    ///
+    /// # Errors
+    /// `Invalid` or `Config` for a geometry that no space of this pool can have.
+    pub(super) fn add_known(&self, pool: &Pool, policy: PolicyKind, known: KnownSpace) -> Result<bool> {
+        let KnownSpace { id, key, geometry } = known;
+        check(&geometry)?;
+        let shards = shard_pages(pool, &geometry)?;
+        let mut ids = self.ids.lock();
+        let is_new = !ids.contains_key(&key);
+        if is_new {
+            self.put(Space::new(id, key, geometry, shards, policy));
+            ids.insert(key, id);
+        }
+        Ok(is_new)
+    }
+
+    /// Takes the spaces out that have no block, when nobody can use them yet; their numbers.
+    pub(super) fn remove_empty(&self) -> Vec<SpaceId> {
+        let mut ids = self.ids.lock();
+        let mut list = self.list.write();
+        let is_empty = |space: &Arc<Space>| space.counts.kept.load(Ordering::Relaxed) == 0;
+        let empty: Vec<_> = list
+            .iter()
+            .flatten()
+            .filter(|space| is_empty(space))
+            .cloned()
+            .collect();
+        let left = list
+            .iter()
+            .map(|space| space.clone().filter(|space| !is_empty(space)));
+        *list = Arc::new(left.collect());
+        empty.iter().for_each(|space| {
+            ids.remove(&space.key);
+        });
+        empty.iter().map(|space| space.id).collect()
+    }
+
+    fn put(&self, space: Space) {
+        let mut list = self.list.write();
+        let mut changed = list.to_vec();
+        let number = space.id.0 as usize;
+        if changed.len() <= number {
+            changed.resize(number + 1, None);
+        }
+        if let Some(place) = changed.get_mut(number) {
+            *place = Some(Arc::new(space));
+        }
+        *list = Arc::new(changed);
     }
 
     /// The space of this key: made if it is new. Takes `ids`, then `list`.
@@ -91,21 +163,11 @@ impl Spaces {
                 )),
             };
         }
-        let id = u16::try_from(ids.len()).map(SpaceId).map_err(|_| too_many())?;
+        let list = self.all();
+        let number = list.iter().position(Option::is_none).unwrap_or(list.len());
+        let id = u16::try_from(number).map(SpaceId).map_err(|_| too_many())?;
         pool.spaces.write(id, key, &geometry)?;
-        let space = Space {
-            id,
-            key,
-            block_bytes: shards.iter().map(|shard| shard.page_bytes).sum(),
-            geometry,
-            shards,
-            policy: Mutex::new(policy.build()),
-            counts: SpaceCounts::default(),
-        };
-        let mut list = self.list.write();
-        let mut longer = list.to_vec();
-        longer.push(Arc::new(space));
-        *list = Arc::new(longer);
+        self.put(Space::new(id, key, geometry, shards, policy));
         ids.insert(key, id);
         Ok(id)
     }
@@ -178,7 +240,9 @@ fn difference(known: &SpaceGeometry, given: &SpaceGeometry) -> Option<String> {
 fn too_many() -> Error {
     Error::new(
         ErrorKind::Limit,
-        format!("{MAX_SPACES} namespaces were made since the daemon started, which is the most: restart it"),
+        format!(
+            "the pool has {MAX_SPACES} namespaces, which is the most: restart the daemon, which frees empty ones"
+        ),
     )
 }
 

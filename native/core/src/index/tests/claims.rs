@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{fill, key};
 use crate::eviction::Token;
-use crate::index::{BlockId, Claim, Index};
+use crate::index::{BlockId, Claim, Index, Stage};
 use crate::pool::Slot;
 
 const KEYS: u32 = 6;
@@ -116,7 +116,7 @@ proptest! {
                     let block = &mut model[number as usize];
                     if block.pins > 0 {
                         block.pins -= 1;
-                        prop_assert_eq!(index.unpin(block.id.unwrap()), block.pins == 0);
+                        prop_assert_eq!(index.unpin(block.id.unwrap()).is_last, block.pins == 0);
                     }
                 }
                 Step::Evict(number) => {
@@ -129,7 +129,7 @@ proptest! {
                         prop_assert_eq!(removed.is_some(), may_go);
                         if let Some(removed) = removed {
                             prop_assert_eq!((removed.key, removed.token), (key(number), Token(number)));
-                            prop_assert_eq!(removed.is_visible, block.is_visible());
+                            prop_assert_eq!(removed.stage == Stage::Visible, block.is_visible());
                             prop_assert_eq!(&removed.slots, &block.filled.values().copied().collect::<Vec<_>>());
                             prop_assert_eq!(removed.slots, left.into_inner());
                             *block = Model::default();

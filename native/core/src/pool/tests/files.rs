@@ -47,7 +47,7 @@ fn both_files_are_named_by_user_and_socket_and_are_only_the_users() {
             0o600
         );
     }
-    pool.close().unwrap();
+    pool.close(true).unwrap();
 }
 
 #[test]
@@ -66,10 +66,10 @@ fn the_header_says_whose_pool_it_is() {
 }
 
 #[test]
-fn a_pool_closed_or_dropped_leaves_no_file() {
+fn a_pool_without_pages_leaves_no_file_when_closed_or_dropped() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let pool = Pool::open(config(4 * MIB, dir.path())).unwrap();
-    pool.close().unwrap();
+    assert_eq!(pool.close(false).unwrap(), 0);
     assert!(names_in(dir.path()).is_empty());
     let place = crate::pool::place::Place::choose(Some(dir.path()), MIB).unwrap();
     drop(Pool::create(config(4 * MIB, dir.path()), 0, "stem", place).unwrap());
@@ -83,7 +83,7 @@ fn a_pool_does_not_remove_files_that_others_put_in_its_place() {
     let path = pool.path().unwrap().to_owned();
     fs::remove_file(&path).unwrap();
     fs::write(&path, "another's").unwrap();
-    pool.close().unwrap();
+    pool.close(true).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"another's");
 }
 

@@ -15,14 +15,14 @@ use crate::process::ProcessIdentity;
 fn headers() -> impl Strategy<Value = Header> {
     let kinds = prop::sample::select(vec![PoolKind::Hugetlbfs, PoolKind::Tmpfs, PoolKind::Memfd]);
     let owners = (any::<u32>(), any::<u64>());
-    let paths = prop::collection::vec(1_u8.., 0..4000);
+    let paths = || prop::collection::vec(1_u8.., 0..2500);
     (
         any::<[u32; 2]>(),
         kinds,
         any::<u64>(),
         owners,
         any::<[u64; 2]>(),
-        paths,
+        [paths(), paths()],
     )
         .prop_map(
             |(
@@ -31,7 +31,7 @@ fn headers() -> impl Strategy<Value = Header> {
                 boot_id,
                 (pid, start_time_ticks),
                 [pool_bytes, slab_bytes],
-                path,
+                [path, socket],
             )| Header {
                 format_version,
                 kind,
@@ -46,8 +46,16 @@ fn headers() -> impl Strategy<Value = Header> {
                     slab_bytes: slab_bytes.max(1),
                 },
                 pool_path: PathBuf::from(OsString::from_vec(path)),
+                socket: PathBuf::from(OsString::from_vec(socket)),
             },
         )
+}
+
+/// Room for the paths of pool and socket.
+const MAX_PATHS_BYTES: usize = 3984;
+
+fn paths_bytes(header: &Header) -> usize {
+    header.pool_path.as_os_str().len() + header.socket.as_os_str().len()
 }
 
 proptest! {
@@ -60,14 +68,14 @@ proptest! {
             }
             Err(error) => {
                 prop_assert_eq!(error.kind(), ErrorKind::Config);
-                prop_assert!(header.pool_path.as_os_str().len() > 3992);
+                prop_assert!(paths_bytes(&header) > MAX_PATHS_BYTES);
             }
         }
     }
 
     #[test]
     fn a_header_with_any_bit_changed_is_none(header in headers(), at in 0..4096_usize, bit in 0..8) {
-        prop_assume!(header.pool_path.as_os_str().len() <= 3992);
+        prop_assume!(paths_bytes(&header) <= MAX_PATHS_BYTES);
         let mut bytes = header.encode().unwrap();
         bytes[at] ^= 1_u8 << bit;
         prop_assert_eq!(Header::decode(&bytes), None);

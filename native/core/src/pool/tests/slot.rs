@@ -37,15 +37,21 @@ fn records() -> impl Strategy<Value = SlotRecord> {
         any::<u32>(),
         any::<[u16; 2]>(),
         any::<[u8; 32]>(),
+        any::<Option<u128>>(),
+        any::<bool>(),
     )
-        .prop_map(|(state, sequence, page_bytes, [space, shard], hash)| SlotRecord {
-            state,
-            sequence,
-            page_bytes,
-            space,
-            shard,
-            hash,
-        })
+        .prop_map(
+            |(state, sequence, page_bytes, [space, shard], hash, checksum, is_unverified)| SlotRecord {
+                state,
+                sequence,
+                page_bytes,
+                space,
+                shard,
+                hash,
+                checksum,
+                is_unverified,
+            },
+        )
 }
 
 /// A record's bytes as another process finds them in the file.
@@ -70,12 +76,13 @@ proptest! {
         table.write(Slot(slot), &record).unwrap();
         let bytes = bytes_of(&file, Slot(slot));
         prop_assert_eq!(bytes[0], record.state as u8);
-        prop_assert_eq!(bytes[1], 0);
+        let flags = u8::from(record.checksum.is_some()) | u8::from(record.is_unverified) << 1;
+        prop_assert_eq!(bytes[1], flags);
         prop_assert_eq!(&bytes[2..8], &record.sequence.to_le_bytes()[..6]);
         prop_assert_eq!(&bytes[8..12], &record.page_bytes.to_le_bytes());
         prop_assert_eq!(&bytes[12..14], &record.space.to_le_bytes());
         prop_assert_eq!(&bytes[14..16], &record.shard.to_le_bytes());
-        prop_assert_eq!(&bytes[16..32], &[0; 16]);
+        prop_assert_eq!(&bytes[16..32], &record.checksum.unwrap_or(0).to_le_bytes());
         prop_assert_eq!(&bytes[32..64], &record.hash);
     }
 
@@ -87,6 +94,29 @@ proptest! {
         prop_assert_eq!(table.read(Slot(5)), Some(SlotRecord { state, ..record }));
         prop_assert_eq!(table.read(Slot(4)).unwrap().state, SlotState::Free);
         prop_assert_eq!(table.read(Slot(6)).unwrap().state, SlotState::Free);
+    }
+
+    #[test]
+    fn a_checksum_changes_nothing_but_itself(record in records(), checksum in any::<u128>()) {
+        let (table, _) = table();
+        table.write(Slot(5), &record).unwrap();
+        table.set_checksum(Slot(5), checksum);
+        prop_assert_eq!(table.read(Slot(5)), Some(SlotRecord { checksum: Some(checksum), ..record }));
+    }
+
+    #[test]
+    fn whether_a_page_is_verified_changes_nothing_else(record in records(), is_unverified in any::<bool>()) {
+        let (table, _) = table();
+        table.write(Slot(5), &record).unwrap();
+        table.set_unverified(Slot(5), is_unverified);
+        prop_assert_eq!(table.read(Slot(5)), Some(SlotRecord { is_unverified, ..record }));
+    }
+
+    #[test]
+    fn a_state_word_that_nobody_writes_is_no_record(word in any::<u64>()) {
+        let (table, file) = table();
+        file.write_all_at(&word.to_le_bytes(), 0).unwrap();
+        prop_assert_eq!(table.read(Slot(0)).is_some(), word & 0xff < 5 && word & 0xfc00 == 0);
     }
 }
 
@@ -100,8 +130,30 @@ fn slots_outside_of_the_table_are_refused() {
 }
 
 #[test]
-fn a_state_that_does_not_exist_is_no_record() {
-    let (table, file) = table();
-    file.write_all_at(&[5], 0).unwrap();
-    assert!(table.read(Slot(0)).is_none());
+fn runs_are_where_records_were_written() {
+    let file = Arc::new(File::from(memfd_create("slots", MemfdFlags::CLOEXEC).unwrap()));
+    let slots = 1 << 20;
+    file.set_len(4096 + u64::from(slots) * RECORD_BYTES).unwrap();
+    let region = Arc::new(Region::map(&*file, file.metadata().unwrap().len(), "a slot table").unwrap());
+    let table = SlotTable::new(region, file, 4096, slots);
+    assert!(table.runs().unwrap().is_empty());
+    let record = SlotRecord {
+        state: SlotState::Reserved,
+        sequence: 7,
+        page_bytes: 1,
+        space: 2,
+        shard: 3,
+        hash: [4; 32],
+        checksum: None,
+        is_unverified: false,
+    };
+    for slot in [Slot(100), Slot(500_000), Slot(slots - 1)] {
+        table.allocate(slot, 1).unwrap();
+        table.write(slot, &record).unwrap();
+    }
+    // In units of 4 KiB, which are 64 records.
+    assert_eq!(
+        table.runs().unwrap(),
+        [64..128, 499_968..500_032, slots - 64..slots]
+    );
 }

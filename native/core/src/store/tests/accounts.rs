@@ -75,12 +75,10 @@ fn the_snapshot_says_where_the_pool_is() {
     );
     assert_eq!(pool.path.unwrap().parent(), Some(fixture.dir.path()));
     assert_eq!((pool.degraded, pool.fallback), (None, None));
-    fixture.store.close(false).unwrap();
-    assert_eq!(fixture.dir.path().read_dir().unwrap().count(), 0);
 }
 
 #[test]
-fn dropping_the_store_removes_its_files() {
+fn dropping_a_store_without_pages_removes_its_files() {
     let Fixture { store, dir } = Fixture::new(4 * MIB);
     assert_eq!(dir.path().read_dir().unwrap().count(), 2);
     drop(store);

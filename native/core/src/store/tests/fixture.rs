@@ -1,5 +1,6 @@
 //! A store in a directory of its own in /dev/shm, and short ways to use it.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rand::RngCore;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 use crate::eviction::PolicyKind;
 use crate::pool::PagePtr;
 use crate::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
-use crate::store::{Hits, PageWriter, Reserved, Store, StoreConfig, StoreSnapshot};
+use crate::store::{Hits, PageWriter, Reserved, SCRUB_PERIOD, Store, StoreConfig, StoreSnapshot, Verify};
 use crate::sync::Arc;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -47,18 +48,47 @@ impl Fixture {
     }
 
     pub(crate) fn with_policy(pool_bytes: u64, policy: PolicyKind) -> Self {
+        Self::with(pool_bytes, |config| config.policy = policy)
+    }
+
+    /// A store with other settings than the usual ones.
+    pub(crate) fn with(pool_bytes: u64, change: impl FnOnce(&mut StoreConfig)) -> Self {
         let dir = TempDir::new_in("/dev/shm").unwrap();
-        let config = StoreConfig {
-            pool_bytes,
-            pool_dir: Some(dir.path().to_owned()),
-            socket: dir.path().join("daemon.sock"),
-            boot_id: rand::rng().next_u64(),
-            policy,
-        };
+        let mut config = config(dir.path(), pool_bytes);
+        change(&mut config);
+        Self::open(dir, config)
+    }
+
+    /// A store in this directory, which may have the pool of an earlier one.
+    pub(crate) fn open(dir: TempDir, config: StoreConfig) -> Self {
         let store = Store::open(config).unwrap();
         eventually("the pool is ready", || !store.snapshot().pool.is_growing);
         assert_eq!(store.ready_bytes(), store.snapshot().pool.bytes);
         Self { store, dir }
+    }
+
+    /// Lets the store go as it is, without a close; its directory.
+    pub(crate) fn abandon(self) -> TempDir {
+        self.store.inspector.stop(Instant::now());
+        self.store.inspector.join().unwrap();
+        self.store.evictor.stop();
+        self.store.evictor.join().unwrap();
+        self.dir
+    }
+
+    /// Closes the store, and opens one that takes its pool over.
+    pub(crate) fn reopen(self, change: impl FnOnce(&mut StoreConfig)) -> Self {
+        let mut config = config(self.dir.path(), self.snapshot().pool.bytes);
+        self.store.close(false).unwrap();
+        change(&mut config);
+        Self::open(self.abandon(), config)
+    }
+
+    /// Waits until no sealed page lacks its checksum.
+    pub(crate) fn wait_for_checksums(&self, pages: u64) {
+        eventually("all checksums are made", || {
+            self.snapshot().checksums.made >= pages
+        });
     }
 
     /// A new space with these page sizes, one a shard.
@@ -115,6 +145,19 @@ impl Fixture {
 
     pub(crate) fn snapshot(&self) -> StoreSnapshot {
         self.store.snapshot()
+    }
+}
+
+/// The settings of a store in this directory.
+pub(crate) fn config(dir: &Path, pool_bytes: u64) -> StoreConfig {
+    StoreConfig {
+        pool_bytes,
+        pool_dir: Some(dir.to_owned()),
+        socket: dir.join("daemon.sock"),
+        boot_id: rand::rng().next_u64(),
+        policy: PolicyKind::Lru,
+        verify: Verify::First,
+        scrub_period: SCRUB_PERIOD,
     }
 }
 

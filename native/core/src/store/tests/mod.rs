@@ -1,7 +1,9 @@
 //! Tests of the store, by property.
 
 mod accounts;
+mod checksums;
 mod fixture;
+mod fsck;
 mod lookup;
 mod machine;
 mod partial;
@@ -10,5 +12,6 @@ mod saving;
 mod slab_moves;
 mod spaces;
 mod stress;
+mod takeover;
 
 pub(crate) use fixture::{Fixture, Hash, MIB};

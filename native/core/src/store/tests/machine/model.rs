@@ -73,6 +73,8 @@ impl Machine {
         let fixture = Fixture::with_policy(POOL_BYTES, policy);
         fixture.store.evictor.stop();
         fixture.store.evictor.join().unwrap();
+        fixture.store.inspector.stop(Instant::now());
+        fixture.store.inspector.join().unwrap();
         Self {
             spaces: SPACES.iter().map(|pages| fixture.space(pages)).collect(),
             hashes: (0..HASHES).map(|_| random_hash()).collect(),
