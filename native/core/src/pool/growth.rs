@@ -13,6 +13,8 @@ use crate::sync::{Arc, Ordering};
 
 /// Small enough that the first pages are there at once, large enough that calls do not matter.
 const CHUNK_BYTES: u64 = 64 << 20;
+/// The kernel lets no thread of the process map or unmap memory meanwhile.
+const POPULATE_BYTES: u64 = 2 << 20;
 
 /// How far the pool is, and why it stopped early.
 #[derive(Debug, Default)]
@@ -132,8 +134,9 @@ fn touch(pool: &Pool, offset: u64, bytes: u64) {
 
 /// The same for the first bytes of a pool that was taken over, whose pages are in use.
 fn populate(pool: &Pool, taken_over: u64) {
-    for offset in (0..taken_over).step_by(CHUNK_BYTES as usize) {
-        let bytes = CHUNK_BYTES.min(taken_over - offset);
+    let part = POPULATE_BYTES.max(pool.huge_page_bytes);
+    for offset in (0..taken_over).step_by(part as usize) {
+        let bytes = part.min(taken_over - offset);
         if pool.is_closing.load(Ordering::Relaxed) || !pool.region.populate(offset, bytes) {
             return;
         }

@@ -23,7 +23,7 @@ pub use verify::Verify;
 
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::eviction::{PolicyKind, Tick};
 use crate::index::Index;
 use crate::pool::{Pool, PoolConfig};
@@ -86,6 +86,12 @@ impl Store {
     /// # Errors
     /// `Config` for a pool that cannot be had as asked, `Conflict` for one that a living daemon owns.
     pub fn open(config: StoreConfig) -> Result<Arc<Self>> {
+        if config.scrub_period.is_zero() {
+            return Err(Error::new(
+                ErrorKind::Config,
+                "the time to look at all pages is 0 s: give more, or have none verified",
+            ));
+        }
         let pool = Pool::open(PoolConfig {
             pool_bytes: config.pool_bytes,
             dir: config.pool_dir.as_deref(),

@@ -2,6 +2,7 @@
 
 mod budget;
 mod claims;
+mod condemned;
 mod partial;
 
 use std::time::Instant;

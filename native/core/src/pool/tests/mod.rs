@@ -9,3 +9,4 @@ mod machine;
 mod place;
 mod slab;
 mod slot;
+mod space_table;

@@ -99,6 +99,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn slabs_made_anew_from_their_pages_are_as_they_were(steps in steps()) {
+        let (_, mut slabs, classes) = ready();
+        let mut taken: BTreeMap<Slot, usize> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Allocate(class) => {
+                    taken.extend(allocate(&mut slabs, classes[class]).map(|slot| (slot, class)));
+                }
+                Step::Free(which) | Step::Drain(which) if !taken.is_empty() => {
+                    let slot = *taken.keys().nth(which.index(taken.len())).unwrap();
+                    taken.remove(&slot);
+                    slabs.free(slot);
+                }
+                Step::Free(_) | Step::Drain(_) => {}
+            }
+        }
+        let (_, mut anew, classes) = ready();
+        for (slot, class) in &taken {
+            prop_assert!(anew.retake(*slot, classes[*class]));
+            prop_assert!(!anew.retake(*slot, classes[*class]), "only once");
+            let other = classes[(*class + 1) % classes.len()];
+            prop_assert!(!anew.retake(*slot, other), "a slab has one page size");
+        }
+        prop_assert_eq!(anew.used_bytes(), slabs.used_bytes());
+        prop_assert_eq!((anew.used_pages(), slabs.used_pages()), (taken.len() as u64, taken.len() as u64));
+        for class in &classes {
+            prop_assert_eq!(anew.room(*class), slabs.room(*class));
+        }
+        let mut next = Slot(0);
+        for slot in taken.keys() {
+            prop_assert_eq!(anew.next_taken(next), Some(*slot));
+            next = Slot(slot.0 + 1);
+        }
+        prop_assert_eq!(anew.next_taken(next), None);
+        for class in &classes {
+            prop_assert_eq!(allocate(&mut anew, *class).is_some(), allocate(&mut slabs, *class).is_some());
+        }
+    }
+}
+
 #[test]
 fn nothing_is_allocated_from_a_slab_that_is_drained() {
     let (geometry, mut slabs, classes) = ready();

@@ -1,6 +1,6 @@
 //! The threads of a store that nobody uses sleep.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use std::fs;
 use std::thread;
@@ -27,7 +27,7 @@ fn sleeps(thread: &str) -> Option<u64> {
 }
 
 #[test]
-fn the_evictor_sleeps_while_nothing_is_wanted() {
+fn the_threads_sleep_while_nothing_is_wanted() {
     let dir = tempfile::TempDir::new_in("/dev/shm").unwrap();
     let config = StoreConfig {
         pool_bytes: 16 << 20,
@@ -70,17 +70,25 @@ fn the_evictor_sleeps_while_nothing_is_wanted() {
         }
     }
 
-    // It went to sleep when a whole window passes in which it neither woke nor slept anew.
+    for thread in ["evictor", "inspector"] {
+        assert_sleeps(thread);
+    }
+    store.close(true).unwrap();
+    for thread in ["evictor", "inspector"] {
+        assert_eq!(sleeps(thread), None, "the thread ends with the store");
+    }
+}
+
+/// It went to sleep when a whole window passes in which it neither woke nor slept anew.
+fn assert_sleeps(thread: &str) {
     let window = Duration::from_millis(300);
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
-        let before = sleeps("evictor").expect("the evictor's thread");
+        let before = sleeps(thread).expect("the thread");
         thread::sleep(window);
-        if sleeps("evictor") == Some(before) {
+        if sleeps(thread) == Some(before) {
             break;
         }
-        assert!(Instant::now() < deadline, "the evictor wakes up for nothing");
+        assert!(Instant::now() < deadline, "the {thread} wakes up for nothing");
     }
-    store.close(true).unwrap();
-    assert_eq!(sleeps("evictor"), None, "the thread ends with the store");
 }
