@@ -4,7 +4,7 @@
 //! This program is both processes, so it has its own `main`.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -56,7 +56,7 @@ fn main() {
 
 fn what_is_served_after_kills_under_pressure_is_what_was_saved() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
-    let mut saved = HashMap::new();
+    let mut begun = HashSet::new();
     for kill in 0..KILLS {
         let mut daemon = Daemon::start(dir.path(), SMALL_POOL);
         // Every fourth dies while it opens the pool, or soon after; the others once blocks are evicted.
@@ -64,10 +64,11 @@ fn what_is_served_after_kills_under_pressure_is_what_was_saved() {
             daemon.wait_for_blocks(600);
         }
         thread::sleep(Duration::from_micros(rand::rng().random_range(0..50_000)));
-        saved.extend(daemon.kill());
+        let heard = daemon.kill();
+        begun.extend(heard.begun);
 
         let store = open(dir.path(), SMALL_POOL);
-        let hits = served(&store, saved.keys());
+        let hits = served(&store, begun.iter());
         assert!(hits > 0, "no block is left after kill {kill}");
         close(store, false);
         assert_eq!(
@@ -86,7 +87,7 @@ fn what_was_sealed_a_second_before_the_kill_is_hit() {
     daemon.wait_for_blocks(100);
     thread::sleep(Duration::from_millis(1_500));
     let killed = Instant::now();
-    let saved = daemon.kill();
+    let saved = daemon.kill().saved;
     let old = saved
         .iter()
         .filter(|(_, seen)| killed.duration_since(**seen) > Duration::from_secs(1));
@@ -181,10 +182,19 @@ fn bytes_of(hash: &Hash, shard: usize, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The process that is killed, and what it says that it has saved, with the time at which that was heard.
+/// What a daemon said.
+#[derive(Default)]
+struct Heard {
+    /// Blocks that it began to save.
+    begun: HashSet<Block>,
+    /// Blocks that it had saved, and when that was heard.
+    saved: HashMap<Block, Instant>,
+}
+
+/// The process that is killed.
 struct Daemon {
     process: Child,
-    saved: Arc<Mutex<HashMap<Block, Instant>>>,
+    heard: Arc<Mutex<Heard>>,
     listener: JoinHandle<()>,
 }
 
@@ -198,43 +208,60 @@ impl Daemon {
             .spawn()
             .unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let saved = Arc::new(Mutex::new(HashMap::new()));
-        let heard = Arc::clone(&saved);
-        let listener = thread::spawn(move || {
-            for line in output.lines() {
-                // A kill may cut the last line short.
-                if let Some(block) = block_of(&line.unwrap()) {
-                    heard.lock().unwrap().insert(block, Instant::now());
-                }
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let listener = thread::spawn({
+            let heard = Arc::clone(&heard);
+            move || {
+                output
+                    .lines()
+                    .for_each(|line| heard.lock().unwrap().add(&line.unwrap()))
             }
         });
         Self {
             process,
-            saved,
+            heard,
             listener,
         }
     }
 
     fn wait_for_blocks(&mut self, blocks: usize) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while self.saved.lock().unwrap().len() < blocks {
+        while self.heard.lock().unwrap().saved.len() < blocks {
             assert!(Instant::now() < deadline, "the daemon does not save");
             assert!(self.process.try_wait().unwrap().is_none(), "the daemon has ended");
             thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Kills it; what it had saved.
-    fn kill(mut self) -> HashMap<Block, Instant> {
+    /// Kills it; what it had said.
+    fn kill(mut self) -> Heard {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
         self.listener.join().unwrap();
-        Arc::into_inner(self.saved).unwrap().into_inner().unwrap()
+        Arc::into_inner(self.heard).unwrap().into_inner().unwrap()
     }
 }
 
-fn block_of(line: &str) -> Option<Block> {
-    let (space, digits) = line.split_once(' ')?;
+impl Heard {
+    /// One line, which a kill may have cut short.
+    fn add(&mut self, line: &str) {
+        let Some((verb, block)) = line.split_once(' ') else {
+            return;
+        };
+        match (verb, block_of(block)) {
+            ("begin", Some(block)) => {
+                self.begun.insert(block);
+            }
+            ("saved", Some(block)) => {
+                self.saved.insert(block, Instant::now());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn block_of(words: &str) -> Option<Block> {
+    let (space, digits) = words.split_once(' ')?;
     let bytes = digits.as_bytes().chunks_exact(2);
     let bytes = bytes.map(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
     let hash: Vec<u8> = bytes.collect::<Option<_>>()?;
@@ -265,6 +292,9 @@ fn save_one(store: &Arc<Store>, spaces: &[SpaceId]) {
     } else {
         random.random_range(0..2)
     };
+    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let say = |verb| writeln!(std::io::stdout().lock(), "{verb} {space} {digits}").unwrap();
+    say("begin");
     for (shard, len) in SPACES[space].iter().enumerate() {
         let Reserved::Page(writer) = store.reserve(spaces[space], shard as u32, &hash).unwrap() else {
             return;
@@ -282,7 +312,5 @@ fn save_one(store: &Arc<Store>, spaces: &[SpaceId]) {
         }
         writer.seal();
     }
-    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut output = std::io::stdout().lock();
-    writeln!(output, "{space} {digits}").unwrap();
+    say("saved");
 }
