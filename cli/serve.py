@@ -24,6 +24,8 @@ def serve(
     socket_group: Annotated[str | None, setting("socket_group")] = None,
     http_addr: Annotated[str | None, setting("http_addr")] = None,
     eviction_policy: Annotated[str | None, setting("eviction_policy")] = None,
+    verify: Annotated[str | None, setting("verify")] = None,
+    scrub_period: Annotated[str | None, setting("scrub_period")] = None,
     lease_ttl: Annotated[str | None, setting("lease_ttl")] = None,
     copy_threads: Annotated[str | None, setting("copy_threads")] = None,
     drain_timeout: Annotated[str | None, setting("drain_timeout")] = None,

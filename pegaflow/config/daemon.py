@@ -22,6 +22,8 @@ class DaemonConfig:
     pool_dir: str | None
     """None: hugetlbfs or /dev/shm with room for the pool, else anonymous memory."""
     eviction_policy: str
+    verify: str
+    scrub_period_s: float
     lease_ttl_s: float
     copy_threads: int
     drain_timeout_s: float
@@ -45,6 +47,8 @@ class DaemonConfig:
             pool_size_origin=origin,
             pool_dir=config.pool_dir,
             eviction_policy=config.eviction_policy,
+            verify=config.verify,
+            scrub_period_s=config.scrub_period,
             lease_ttl_s=config.lease_ttl,
             copy_threads=config.copy_threads,
             drain_timeout_s=config.drain_timeout,

@@ -79,6 +79,15 @@ class Config:
     eviction_policy: str = _setting(
         kinds.choice("lru", "s3fifo"), "lru", "Which blocks leave first when the pool is full."
     )
+    verify: str = _setting(
+        kinds.choice("always", "first", "off"),
+        "first",
+        "When pages are compared with their checksums: at each load, at the first load after a "
+        "restart of the daemon and in the background, or never.",
+    )
+    scrub_period: float = _setting(
+        kinds.DURATION, "24h", "How long the background takes to look at every page once."
+    )
     lease_ttl: float = _setting(
         kinds.DURATION, "600s", "How long an engine may hold hits that it does not renew."
     )

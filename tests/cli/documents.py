@@ -89,6 +89,8 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "pool_size_origin": "--pool-size",
             "pool_dir": None,
             "eviction_policy": "lru",
+            "verify": "first",
+            "scrub_period_s": 86400.0,
             "lease_ttl_s": 600.0,
             "copy_threads": 2,
             "drain_timeout_s": 10.0,

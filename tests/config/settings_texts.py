@@ -26,6 +26,8 @@ _TEXTS: dict[str, SearchStrategy[str]] = {
     "pool_size": st.just("auto") | _sizes,
     "pool_dir": st.just("auto") | _paths,
     "eviction_policy": st.sampled_from(["lru", "s3fifo"]),
+    "verify": st.sampled_from(["always", "first", "off"]),
+    "scrub_period": _durations,
     "lease_ttl": _durations,
     "copy_threads": st.integers(1, 64).map(str),
     "drain_timeout": _durations,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::eviction::PolicyKind;
+use pegaflow_core::store::{SCRUB_PERIOD, Verify};
 use serde::{Deserialize, Serialize};
 
 /// The longest path that Linux can bind a Unix socket to.
@@ -35,6 +36,12 @@ pub struct DaemonConfig {
     /// Which block goes when room is needed.
     #[serde(default)]
     pub eviction_policy: EvictionPolicy,
+    /// When pages are compared with their checksums.
+    #[serde(default)]
+    pub verify: VerifySetting,
+    /// Seconds in which the background looks at every page once.
+    #[serde(default = "default_scrub_period_s")]
+    pub scrub_period_s: f64,
     /// Seconds that a lease lasts unless it is renewed.
     #[serde(default = "default_lease_ttl_s")]
     pub lease_ttl_s: f64,
@@ -71,6 +78,27 @@ impl From<EvictionPolicy> for PolicyKind {
     }
 }
 
+/// [`Verify`] as a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "Verify describes them")]
+pub enum VerifySetting {
+    Always,
+    #[default]
+    First,
+    Off,
+}
+
+impl From<VerifySetting> for Verify {
+    fn from(verify: VerifySetting) -> Self {
+        match verify {
+            VerifySetting::Always => Self::Always,
+            VerifySetting::First => Self::First,
+            VerifySetting::Off => Self::Off,
+        }
+    }
+}
+
 /// How much is logged: this level and the more serious ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -93,6 +121,10 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+fn default_scrub_period_s() -> f64 {
+    SCRUB_PERIOD.as_secs_f64()
 }
 
 fn default_lease_ttl_s() -> f64 {
@@ -142,7 +174,20 @@ impl DaemonConfig {
                 "lease_ttl = 0: a lease must last for some time, such as 600s",
             ));
         }
+        if self.scrub_period()?.is_zero() {
+            return Err(refused(
+                "scrub_period = 0: looking at all pages takes some time, such as 24h",
+            ));
+        }
         self.drain_timeout().map(drop)
+    }
+
+    /// How long the background takes to look at every page once.
+    ///
+    /// # Errors
+    /// `Config` for a number that is no duration.
+    pub fn scrub_period(&self) -> Result<Duration> {
+        seconds("scrub_period", self.scrub_period_s)
     }
 
     /// How long a lease lasts unless it is renewed.

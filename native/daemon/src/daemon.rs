@@ -40,6 +40,8 @@ impl Daemon {
             socket: config.socket.clone(),
             boot_id: boot.id,
             policy: config.eviction_policy.into(),
+            verify: config.verify.into(),
+            scrub_period: config.scrub_period()?,
         })?;
         let leases = LeaseTable::with_ttl(config.lease_ttl()?);
         let metrics = Metrics::default();

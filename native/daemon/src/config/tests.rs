@@ -18,7 +18,8 @@ fn what_python_writes_is_read() {
     // Every field of pegaflow.config.DaemonConfig.
     let json = json!({
         "socket": "/run/pegaflow/daemon.sock", "socket_group": null, "http_addr": null, "pool_bytes": 1 << 30,
-        "pool_size_origin": "auto", "pool_dir": null, "eviction_policy": "s3fifo", "lease_ttl_s": 600.0, "copy_threads": 2,
+        "pool_size_origin": "auto", "pool_dir": null, "eviction_policy": "s3fifo",
+        "verify": "always", "scrub_period_s": 3600.0, "lease_ttl_s": 600.0, "copy_threads": 2,
         "drain_timeout_s": 10.0, "log_level": "info", "log_format": "json",
     });
     let config = DaemonConfig::from_json(&json.to_string()).unwrap();
@@ -32,6 +33,8 @@ fn mistakes_are_named_with_their_value() {
         (with("eviction_policy", "mru"), vec!["mru", "lru", "s3fifo"]),
         (with("copy_threads", 0), vec!["copy_threads = 0", "1 to 64"]),
         (with("lease_ttl_s", 0), vec!["lease_ttl = 0"]),
+        (with("verify", "never"), vec!["never", "always", "first", "off"]),
+        (with("scrub_period_s", 0), vec!["scrub_period = 0"]),
         (with("drain_timeout_s", -1), vec!["drain_timeout = -1"]),
         (with("socket", "x".repeat(108)), vec!["108 bytes", "107"]),
         (with("poolsize", 5), vec!["poolsize"]),

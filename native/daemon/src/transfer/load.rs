@@ -73,8 +73,10 @@ impl LoadJob {
         Ok(LoadEnd::Loaded { bytes })
     }
 
+    /// The pages of one batch, each what its checksum says; verified before the grant is taken, which makes the engine wait.
     fn pages(&self, first: usize, block_ids: &[u32]) -> Result<Vec<LoadPage<'_>>> {
         let page = |(index, &block): (usize, &u32)| {
+            self.pass.verify(first + index, self.shard)?;
             LoadPage::new(block, &self.pass, first + index, self.shard).ok_or_else(|| {
                 Error::new(
                     ErrorKind::Invalid,
