@@ -1,7 +1,7 @@
 //! One lookup's call.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pegaflow_proto::v1::lookup_response::State as Answer;
 use pegaflow_proto::v1::{LookupRequest, LookupResponse};
@@ -13,6 +13,9 @@ use super::state::Shared;
 use super::table::{Arrival, Token};
 use crate::session::Session;
 
+/// A lookup is given up when it has been on its way for so many deadlines.
+const MOST_DEADLINES: u32 = 10;
+
 /// A busy engine can wake its thread late, with the answer in the socket since long: it is read before the daemon is blamed.
 const LAST_TURN: Duration = Duration::from_millis(2);
 
@@ -21,38 +24,44 @@ const INCOMPLETE_FOR: Duration = Duration::from_secs(5);
 
 /// Asks, and files the answer whenever it comes.
 ///
-/// The deadline does not cancel the call: only its answer says which lease has to be released.
+/// Neither a deadline nor giving up cancels the call: only its answer says which lease has to be released.
 pub(super) async fn ask(shared: Arc<Shared>, session: Arc<Session>, token: Token, request: LookupRequest) {
+    let asked = Instant::now();
     let request_id = request.request_id.clone();
     let mut rpc = session.rpc();
     let call = rpc.lookup(request);
     tokio::pin!(call);
-    let mut in_time = timeout(shared.deadline, &mut call).await;
-    if in_time.is_err() {
-        in_time = timeout(LAST_TURN, &mut call).await;
+    let mut known = timeout(shared.deadline, &mut call).await;
+    if known.is_err() {
+        shared.lock().counters.timeouts += 1;
+        known = timeout(shared.deadline * (MOST_DEADLINES - 1), &mut call).await;
     }
-    let (in_time, answer) = match in_time {
-        Ok(answer) => (true, answer),
+    if known.is_err() {
+        known = timeout(LAST_TURN, &mut call).await;
+    }
+    let answer = match known {
+        Ok(answer) => answer,
         Err(_) => {
-            overdue(&shared, &session, &request_id, token);
-            (false, call.await)
+            give_up(&shared, &session, &request_id, token, asked);
+            call.await
         }
     };
     match answer {
-        Ok(answer) => answered(&shared, &session, &request_id, token, in_time, answer.get_ref()),
+        Ok(answer) => answered(&shared, &session, &request_id, token, answer.get_ref()),
         Err(status) => failed(&shared, &session, &request_id, token, &status),
     }
     shared.answered.notify_all();
 }
 
-fn overdue(shared: &Shared, session: &Arc<Session>, request_id: &str, token: Token) {
+fn give_up(shared: &Shared, session: &Arc<Session>, request_id: &str, token: Token, asked: Instant) {
     let mut state = shared.lock();
     if !state.is_current(session) {
         return;
     }
     state.table.failed(request_id, token);
-    state.counters.timeouts += 1;
-    if state.breaker.overdue() {
+    state.counters.given_up += 1;
+    if state.breaker.given_up(asked) {
+        state.table.fail_in_flight();
         state.counters.breaker_opened += 1;
         shared.breaker_opened.notify_one();
         tracing::warn!("the daemon does not answer lookups; serving without the cache until it does");
@@ -66,7 +75,6 @@ fn answered(
     session: &Arc<Session>,
     request_id: &str,
     token: Token,
-    in_time: bool,
     answer: &LookupResponse,
 ) {
     session.observe_boot(answer.boot_id);
@@ -75,9 +83,7 @@ fn answered(
         return;
     }
     state.counters.answers += 1;
-    if in_time {
-        state.breaker.answered();
-    }
+    state.breaker.answered();
     let lookup = match answer.state() {
         Answer::Pending => return state.table.pending(request_id, token),
         Answer::EngineIncomplete if session.age() < INCOMPLETE_FOR => {
@@ -96,6 +102,7 @@ fn failed(shared: &Shared, session: &Arc<Session>, request_id: &str, token: Toke
     tracing::debug!(request_id, %status, "a lookup failed");
     let mut state = shared.lock();
     if state.is_current(session) {
+        state.breaker.answered();
         state.table.failed(request_id, token);
     }
 }

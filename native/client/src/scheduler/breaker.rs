@@ -1,12 +1,11 @@
 //! The circuit breaker: a daemon that does not answer is not asked, until a probe finds it answering.
 
-/// Overdue lookups in a row that open the breaker.
-const LIMIT: u32 = 3;
+use std::time::Instant;
 
 /// Closed at first, and again with each session.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
-    overdue: u32,
+    last_answer: Option<Instant>,
     is_open: bool,
 }
 
@@ -16,21 +15,22 @@ impl Breaker {
         self.is_open
     }
 
-    /// A lookup is overdue; true when that opened the breaker.
-    pub(super) fn overdue(&mut self) -> bool {
-        self.overdue += 1;
-        let opens = !self.is_open && self.overdue >= LIMIT;
+    /// A lookup was answered, be it late or with an error.
+    pub(super) fn answered(&mut self) {
+        self.last_answer = Some(Instant::now());
+    }
+
+    /// A lookup that was asked at this time is given up; true when that opens the breaker: nothing was answered since.
+    pub(super) fn given_up(&mut self, asked: Instant) -> bool {
+        let is_silent = self.last_answer.is_none_or(|answer| answer < asked);
+        let opens = is_silent && !self.is_open;
         self.is_open |= opens;
         opens
     }
 
-    /// A lookup was answered in time.
-    pub(super) fn answered(&mut self) {
-        self.overdue = 0;
-    }
-
     /// A probe was answered in time, or the session is a new one.
     pub(super) fn close(&mut self) {
-        *self = Self::default();
+        self.is_open = false;
+        self.answered();
     }
 }

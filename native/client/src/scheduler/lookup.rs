@@ -7,9 +7,9 @@ use pegaflow_proto::v1::LookupResponse;
 pub enum LookupState {
     /// The answer holds.
     Ready,
-    /// No answer yet.
+    /// No answer yet, be it late.
     AskAgain,
-    /// No daemon: count on no hits.
+    /// No daemon, or one that does not answer: count on no hits.
     Off,
 }
 

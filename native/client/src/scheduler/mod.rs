@@ -36,7 +36,7 @@ pub struct SchedulerClient {
 }
 
 impl SchedulerClient {
-    /// Starts to connect, in the background. A lookup counts as not answered after 50 ms.
+    /// Starts to connect, in the background. A lookup is late after 50 ms, and given up after ten times as long.
     pub fn new(config: SchedulerConfig) -> Result<Self> {
         Self::with_deadline(config, LOOKUP_DEADLINE)
     }
@@ -56,8 +56,8 @@ impl SchedulerClient {
 
     /// Asks once per request and identity (the hashes, `hash_bytes` each, in order); waits at most `wait` for the answer.
     ///
-    /// The same call again gives the same answer. Other hashes for the same request end its earlier lookup. A lookup that
-    /// the daemon did not answer in time is [`LookupState::Off`] once, and then asked anew.
+    /// The same call again gives the same answer, and a late one is waited for again. Other hashes for the same request end
+    /// its earlier lookup. A lookup that was given up is [`LookupState::Off`] once, and then asked anew.
     pub fn lookup(&self, request_id: &str, hashes: Bytes, hash_bytes: u32, wait: Duration) -> Result<Lookup> {
         self.background.check_process()?;
         check_hashes(&hashes, hash_bytes)?;
@@ -149,6 +149,7 @@ impl SchedulerClient {
             ("lookups", counters.lookups),
             ("answers", counters.answers),
             ("timeouts", counters.timeouts),
+            ("given_up", counters.given_up),
             ("short_circuits", counters.short_circuits),
             ("breaker_opened", counters.breaker_opened),
             ("attaches", counters.attaches),

@@ -17,7 +17,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: SchedulerConfig,
-    /// After this a lookup counts as not answered.
+    /// After this a lookup is late.
     pub(super) deadline: Duration,
     state: Mutex<State>,
     /// A lookup was answered, or given up.
@@ -47,6 +47,8 @@ pub(super) struct Counters {
     pub(super) answers: u64,
     /// Lookups that were not answered within the deadline.
     pub(super) timeouts: u64,
+    /// Lookups that were not answered long after it either.
+    pub(super) given_up: u64,
     /// Lookups that were answered "off" without a call.
     pub(super) short_circuits: u64,
     /// How often the breaker opened.

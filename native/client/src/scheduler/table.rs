@@ -29,12 +29,13 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
+    /// No answer yet, be it late.
     InFlight,
     /// The daemon said "ask again".
     Pending {
         since: Instant,
     },
-    /// No answer in time, or an error: told once, then asked anew.
+    /// Given up, or an error: told once, then asked anew.
     Failed,
     Ready(Lookup),
 }
@@ -129,9 +130,18 @@ impl Table {
         );
     }
 
-    /// The call failed or is overdue; an answer that still comes counts until the request was told.
+    /// The call failed or is given up; an answer that still comes counts until the request was told.
     pub(super) fn failed(&mut self, request_id: &str, token: Token) {
         self.settle(request_id, token, State::Failed);
+    }
+
+    /// Every call under way is given up.
+    pub(super) fn fail_in_flight(&mut self) {
+        for entry in self.entries.values_mut() {
+            if matches!(entry.state, State::InFlight) {
+                entry.state = State::Failed;
+            }
+        }
     }
 
     fn settle(&mut self, request_id: &str, token: Token, state: State) -> Arrival {

@@ -2,24 +2,32 @@ use std::time::{Duration, Instant};
 
 use pegaflow_client::{LookupState, SchedulerClient};
 
-use crate::fake::Script;
-use crate::stage::{Stage, ask, count, eventually};
+use crate::fake::{Script, answer, no_hits};
+use crate::stage::{HASH_BYTES, Stage, ask, count, eventually, hashes};
 
 fn counter(scheduler: &SchedulerClient, name: &str) -> u64 {
     count(&scheduler.counters().unwrap(), name)
 }
 
+fn peek(scheduler: &SchedulerClient, request_id: &str) -> LookupState {
+    let lookup = scheduler.lookup(request_id, hashes(1, 1), HASH_BYTES, Duration::ZERO);
+    lookup.unwrap().state
+}
+
 #[test]
-fn three_overdue_lookups_open_it_and_a_probe_closes_it() {
+fn a_lookup_that_is_given_up_opens_it_and_a_probe_closes_it() {
     let stage = Stage::new();
     let (daemon, scheduler) = stage.attached_impatient_scheduler(Script::default());
     eventually("an answer", || {
         ask(&scheduler, "before").state == LookupState::Ready
     });
     daemon.hang(true);
-    for request in 1..=3 {
-        assert_eq!(ask(&scheduler, &request.to_string()).state, LookupState::Off);
-    }
+    let begun = Instant::now();
+    assert_eq!(ask(&scheduler, "first").state, LookupState::Off);
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it is given up after 0.5 s"
+    );
     assert_eq!(counter(&scheduler, "breaker_opened"), 1);
 
     let (sent, begun) = (counter(&scheduler, "lookups"), Instant::now());
@@ -48,24 +56,38 @@ fn three_overdue_lookups_open_it_and_a_probe_closes_it() {
 }
 
 #[test]
-fn an_answer_in_between_keeps_it_closed() {
+fn lookups_under_way_are_off_as_soon_as_it_opens() {
     let stage = Stage::new();
     let daemon = stage.daemon(Script::default());
-    // Long enough for an answer on a busy machine.
-    let scheduler =
-        SchedulerClient::with_deadline(stage.scheduler_config(), Duration::from_millis(500)).unwrap();
+    // The second lookup is given up at least 1 s after the first.
+    let deadline = Duration::from_secs(1);
+    let scheduler = SchedulerClient::with_deadline(stage.scheduler_config(), deadline).unwrap();
     eventually("attached", || scheduler.attached().unwrap());
-    for round in 0..2 {
-        daemon.hang(true);
-        for request in 0..2 {
-            assert_eq!(
-                ask(&scheduler, &format!("{round} {request}")).state,
-                LookupState::Off
-            );
-        }
-        daemon.hang(false);
-        assert_eq!(ask(&scheduler, &format!("{round}")).state, LookupState::Ready);
-    }
-    assert_eq!(counter(&scheduler, "timeouts"), 4);
+    daemon.hang(true);
+    assert_eq!(peek(&scheduler, "first"), LookupState::AskAgain);
+    eventually("late", || counter(&scheduler, "timeouts") == 1);
+    assert_eq!(peek(&scheduler, "second"), LookupState::AskAgain);
+    assert_eq!(ask(&scheduler, "first").state, LookupState::Off);
+    assert_eq!(peek(&scheduler, "second"), LookupState::Off);
+}
+
+#[test]
+fn an_answer_to_another_lookup_keeps_it_closed() {
+    let stage = Stage::new();
+    let script = Script {
+        lookup: Box::new(|request| match request.request_id.as_str() {
+            "lost" => Box::pin(std::future::pending()),
+            _ => answer(Ok(no_hits())),
+        }),
+        ..Script::default()
+    };
+    let (daemon, scheduler) = stage.attached_impatient_scheduler(script);
+    assert_eq!(peek(&scheduler, "lost"), LookupState::AskAgain);
+    eventually("asked", || daemon.seen(|seen| seen.lookups.len() == 1));
+    eventually("an answer", || {
+        ask(&scheduler, "other").state == LookupState::Ready
+    });
+    assert_eq!(ask(&scheduler, "lost").state, LookupState::Off);
+    assert_eq!(counter(&scheduler, "given_up"), 1);
     assert_eq!(counter(&scheduler, "breaker_opened"), 0);
 }

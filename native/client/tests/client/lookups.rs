@@ -1,7 +1,8 @@
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pegaflow_client::{ClientErrorKind, LeaseRef, LookupState};
+use pegaflow_client::{ClientErrorKind, LeaseRef, LookupState, SchedulerClient};
 use pegaflow_proto::v1::{LookupResponse, lookup_response};
 
 use crate::fake::{BOOT, Script, answer, hits, no_hits};
@@ -141,27 +142,70 @@ fn an_answer_to_earlier_hashes_is_not_taken_for_one_to_later_hashes() {
     eventually("released", || daemon.seen(|seen| seen.released == [other]));
 }
 
+/// What the daemon finds comes some time after the deadline of these, and long before they give up.
+fn late() -> (Duration, Script) {
+    let deadline = Duration::from_millis(200);
+    let script = Script {
+        lookup: Box::new(move |_| {
+            Box::pin(async move {
+                tokio::time::sleep(deadline + deadline / 2).await;
+                Ok(hits(1, 7))
+            })
+        }),
+        ..Script::default()
+    };
+    (deadline, script)
+}
+
 #[test]
-fn an_overdue_lookup_is_off_once_and_its_late_lease_is_released() {
+fn a_late_answer_is_asked_for_again_until_it_comes() {
+    let stage = Stage::new();
+    let (deadline, script) = late();
+    let daemon = stage.daemon(script);
+    let scheduler = SchedulerClient::with_deadline(stage.scheduler_config(), deadline).unwrap();
+    eventually("attached", || scheduler.attached().unwrap());
+    let states = RefCell::new(Vec::new());
+    eventually("an answer", || {
+        let wait = Duration::from_millis(5);
+        let lookup = scheduler.lookup("r", hashes(1, 1), HASH_BYTES, wait).unwrap();
+        states.borrow_mut().push(lookup.state);
+        lookup.lease_id == 7
+    });
+    let states = states.into_inner();
+    let (last, earlier) = states.split_last().unwrap();
+    assert_eq!(*last, LookupState::Ready);
+    assert!(earlier.iter().all(|state| *state == LookupState::AskAgain));
+    let counters = scheduler.counters().unwrap();
+    assert_eq!(count(&counters, "timeouts"), 1, "it came after the deadline");
+    assert_eq!(count(&counters, "given_up"), 0);
+    assert_eq!(count(&counters, "breaker_opened"), 0);
+    assert_eq!(daemon.seen(|seen| seen.lookups.len()), 1);
+}
+
+#[test]
+fn a_lookup_that_is_given_up_is_off_once_and_its_late_lease_is_released() {
     let stage = Stage::new();
     let (daemon, scheduler) = stage.attached_impatient_scheduler(leases());
     daemon.hang(true);
     let begun = Instant::now();
     assert_eq!(ask(&scheduler, "r").state, LookupState::Off);
-    assert!(begun.elapsed() < Duration::from_secs(5), "the deadline is 50 ms");
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it is given up after 0.5 s"
+    );
     daemon.hang(false);
     eventually("released", || daemon.seen(|seen| seen.released == [101]));
     eventually("asked anew", || ask(&scheduler, "r").lease_id >= 102);
 }
 
 #[test]
-fn a_late_answer_counts_for_a_request_that_was_not_told_otherwise() {
+fn an_answer_after_giving_up_counts_for_a_request_that_was_not_told() {
     let stage = Stage::new();
     let (daemon, scheduler) = stage.attached_impatient_scheduler(leases());
     daemon.hang(true);
     scheduler.lookup("r", hashes(1, 1), HASH_BYTES, NO_WAIT).unwrap();
-    eventually("overdue", || {
-        count(&scheduler.counters().unwrap(), "timeouts") == 1
+    eventually("given up", || {
+        count(&scheduler.counters().unwrap(), "given_up") == 1
     });
     daemon.hang(false);
     eventually("answered", || {
