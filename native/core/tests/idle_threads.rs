@@ -1,6 +1,6 @@
 //! The threads of a store that nobody uses sleep.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::thread;
@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceKey};
 use pegaflow_core::store::{Reserved, SCRUB_PERIOD, Store, StoreConfig, Verify};
+
+/// The most that anything here is waited for.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// How often the thread of this name went to sleep so far; None when there is no such thread.
 fn sleeps(thread: &str) -> Option<u64> {
@@ -56,7 +59,7 @@ fn the_threads_sleep_while_nothing_is_wanted() {
             },
         )
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + LIMIT;
     while store.snapshot().pool.is_growing {
         assert!(Instant::now() < deadline, "the pool is not ready");
         thread::yield_now();
@@ -75,18 +78,26 @@ fn the_threads_sleep_while_nothing_is_wanted() {
     }
     store.close(true).unwrap();
     for thread in ["evictor", "inspector"] {
-        assert_eq!(sleeps(thread), None, "the thread ends with the store");
+        // The kernel lists a thread a little longer than others wait for it.
+        let deadline = Instant::now() + LIMIT;
+        while sleeps(thread).is_some() {
+            assert!(
+                Instant::now() < deadline,
+                "the {thread} does not end with the store"
+            );
+            thread::yield_now();
+        }
     }
 }
 
 /// It went to sleep when a whole window passes in which it neither woke nor slept anew.
 fn assert_sleeps(thread: &str) {
     let window = Duration::from_millis(300);
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + LIMIT;
     loop {
-        let before = sleeps(thread).expect("the thread");
+        let before = sleeps(thread);
         thread::sleep(window);
-        if sleeps(thread) == Some(before) {
+        if before.is_some() && sleeps(thread) == before {
             break;
         }
         assert!(Instant::now() < deadline, "the {thread} wakes up for nothing");

@@ -33,11 +33,11 @@ pub(crate) fn random_hash() -> Hash {
     random_bytes(32).try_into().unwrap()
 }
 
-/// Waits until `condition`, at most ten seconds.
+/// Waits until `condition`, at most a minute.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
-        assert!(Instant::now() < deadline, "not within ten seconds: {what}");
+        assert!(Instant::now() < deadline, "not within a minute: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -67,12 +67,23 @@ impl Fixture {
         Self { store, dir }
     }
 
-    /// Lets the store go as it is, without a close; its directory.
-    pub(crate) fn abandon(self) -> TempDir {
+    /// A store of which only the caller makes room and checksums, so that each step has one outcome.
+    pub(crate) fn quiet(pool_bytes: u64, policy: PolicyKind) -> Self {
+        let fixture = Self::with_policy(pool_bytes, policy);
+        fixture.stop_threads();
+        fixture
+    }
+
+    pub(crate) fn stop_threads(&self) {
         self.store.inspector.stop(Instant::now());
         self.store.inspector.join().unwrap();
         self.store.evictor.stop();
         self.store.evictor.join().unwrap();
+    }
+
+    /// Lets the store go as it is, without a close; its directory.
+    pub(crate) fn abandon(self) -> TempDir {
+        self.stop_threads();
         self.dir
     }
 

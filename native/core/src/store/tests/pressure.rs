@@ -68,7 +68,7 @@ fn pinned_blocks_survive_pressure_and_stay_visible() {
 
 #[test]
 fn a_pool_full_of_pinned_blocks_has_no_space_until_they_are_let_go() {
-    let fixture = Fixture::new(4 * MIB);
+    let fixture = Fixture::quiet(4 * MIB, PolicyKind::Lru);
     let space = fixture.space(&[PAGE]);
     let mut hits = Vec::new();
     loop {

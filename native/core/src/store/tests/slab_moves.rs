@@ -1,13 +1,14 @@
 //! Memory follows demand from one page size to another.
 
 use super::fixture::{Fixture, MIB, random_hash};
+use crate::eviction::PolicyKind;
 use crate::store::Reserved;
 
 const SMALL: u64 = 64 << 10;
 
 #[test]
 fn a_pool_full_of_small_pages_serves_large_ones_and_back() {
-    let fixture = Fixture::new(4 * MIB);
+    let fixture = Fixture::quiet(4 * MIB, PolicyKind::Lru);
     let small = fixture.space(&[SMALL]);
     let large = fixture.space(&[MIB]);
     for _ in 0..200 {
@@ -38,7 +39,7 @@ fn a_pool_full_of_small_pages_serves_large_ones_and_back() {
 
 #[test]
 fn slabs_with_pinned_blocks_do_not_move() {
-    let fixture = Fixture::new(4 * MIB);
+    let fixture = Fixture::quiet(4 * MIB, PolicyKind::Lru);
     let small = fixture.space(&[SMALL]);
     let large = fixture.space(&[MIB]);
     let saved: Vec<_> = (0..4 * MIB / SMALL).map(|_| fixture.save(small)).collect();
@@ -61,10 +62,7 @@ fn slabs_with_pinned_blocks_do_not_move() {
 
 #[test]
 fn a_page_that_is_being_saved_keeps_its_slab() {
-    let fixture = Fixture::new(2 * MIB);
-    // The refused save wakes it, and it would take the slab as soon as the page is sealed.
-    fixture.store.evictor.stop();
-    fixture.store.evictor.join().unwrap();
+    let fixture = Fixture::quiet(2 * MIB, PolicyKind::Lru);
     let small = fixture.space(&[SMALL]);
     let large = fixture.space(&[MIB]);
     let hash = random_hash();
@@ -85,7 +83,7 @@ fn a_page_that_is_being_saved_keeps_its_slab() {
 
 #[test]
 fn the_space_that_was_unused_for_longest_gives() {
-    let fixture = Fixture::new(8 * MIB);
+    let fixture = Fixture::quiet(8 * MIB, PolicyKind::Lru);
     let idle = fixture.space(&[SMALL]);
     let busy = fixture.space(&[2 * SMALL]);
     let newcomer = fixture.space(&[MIB]);
@@ -104,7 +102,7 @@ fn the_space_that_was_unused_for_longest_gives() {
 
 #[test]
 fn blocks_with_pages_of_two_sizes_go_whole() {
-    let fixture = Fixture::new(4 * MIB);
+    let fixture = Fixture::quiet(4 * MIB, PolicyKind::Lru);
     let mixed = fixture.space(&[SMALL, 3 * SMALL]);
     let large = fixture.space(&[MIB]);
     for _ in 0..100 {

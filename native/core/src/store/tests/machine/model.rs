@@ -70,11 +70,7 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(policy: PolicyKind) -> Self {
-        let fixture = Fixture::with_policy(POOL_BYTES, policy);
-        fixture.store.evictor.stop();
-        fixture.store.evictor.join().unwrap();
-        fixture.store.inspector.stop(Instant::now());
-        fixture.store.inspector.join().unwrap();
+        let fixture = Fixture::quiet(POOL_BYTES, policy);
         Self {
             spaces: SPACES.iter().map(|pages| fixture.space(pages)).collect(),
             hashes: (0..HASHES).map(|_| random_hash()).collect(),
