@@ -82,6 +82,9 @@ def _announce(context: AppContext, announcement: Announcement, json: bool) -> No
         f"pegaflow {VERSION} is ready: socket {ready.socket}, http {ready.http_addr}, "
         f"pool {format_size(ready.pool_bytes)} ({ready.pool_kind}), pid {ready.pid}"
     )
+    if ready.taken_over_blocks:
+        taken_over = format_size(ready.taken_over_bytes)
+        text += f", {ready.taken_over_blocks:,} blocks ({taken_over}) taken over"
     if announcement.log_file is not None:
         text += f", log {announcement.log_file}"
     write_line(context, text)

@@ -10,7 +10,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.config import resolve_socket
-from pegaflow.models import Status, Transfers, parse
+from pegaflow.models import Status, TakenOver, Transfers, parse
 from pegaflow.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def _overview(status: Status) -> "Table":
         ("pool", _pool(status)),
         *(("", reason) for reason in [status.pool.fallback] if reason),
         ("", f"size: {status.config.pool_size_origin}"),
+        *(("kept", _taken_over(taken_over)) for taken_over in [status.taken_over] if taken_over),
+        ("verify", _checksums(status)),
         ("blocks", _blocks(status)),
         ("saves", _transfers(status.saves)),
         ("loads", _transfers(status.loads)),
@@ -80,6 +82,25 @@ def _pool(status: Status) -> str:
     if pool.ready_bytes < pool.bytes:
         text += f", {status.ready_percent:.0f}% ready"
     return f"{text}, {pool.path or 'anonymous memory'} ({pool.kind}), {pool.policy}"
+
+
+def _taken_over(taken_over: TakenOver) -> str:
+    text = (
+        f"{taken_over.blocks:,} blocks ({format_size(taken_over.bytes)}) of the last daemon, "
+        f"taken over in {format_duration(taken_over.duration_s)}"
+    )
+    if taken_over.dropped_pages:
+        text += f", {taken_over.dropped_pages:,} pages dropped"
+    return text
+
+
+def _checksums(status: Status) -> str:
+    checksums = status.checksums
+    return (
+        f"{status.config.verify}: {checksums.verified_pages:,} pages at loads, "
+        f"{checksums.scrubbed_pages:,} in the background, "
+        f"{checksums.corrupt_blocks:,} corrupt blocks dropped"
+    )
 
 
 def _blocks(status: Status) -> str:

@@ -25,7 +25,7 @@ def serve(config_json: str, ready: Callable[[str], None]) -> None:
     """Run the daemon in this process until SIGTERM, SIGINT or ``Control.Stop``.
 
     ``config_json`` is the JSON of ``pegaflow.config.DaemonConfig``. ``ready`` is called once, from this
-    thread, with the JSON of ``{"socket", "http_addr", "pid", "boot_id", "pool_bytes", "pool_kind", "pool_path"}`` when the daemon answers.
+    thread, with the JSON of ``{"socket", "http_addr", "pid", "boot_id", "pool_bytes", "pool_kind", "pool_path", "taken_over_blocks", "taken_over_bytes"}`` when the daemon answers.
     Releases the GIL. Raises ``ConfigError`` for what the configuration got wrong.
     """
 
@@ -36,6 +36,12 @@ def stop(socket: str, purge: bool, timeout_s: float) -> str:
     """Drain and end the daemon; returns when its process has ended.
 
     JSON of ``{"pid", "pool_bytes_kept"}``. Raises ``CallTimeout`` when the process outlives ``timeout_s``.
+    """
+
+def purge(socket: str, pool_dir: str | None) -> int:
+    """Free the pool that an ended daemon of this user and socket left; the bytes of memory that it took, 0 for none.
+
+    ``pool_dir`` is the daemon's, None for automatic. Raises ``NativeError`` when a living daemon has the pool.
     """
 
 @final

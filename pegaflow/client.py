@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Client:
     """A daemon at ``socket``; each call raises ``CallTimeout`` after ``timeout_s`` seconds.
 
-    Every call raises ``Unreachable`` when no daemon answers.
+    Every call but ``purge`` raises ``Unreachable`` when no daemon answers.
     """
 
     socket: str
@@ -37,6 +37,11 @@ class Client:
         with translated():
             stopped = interruptible(lambda: _native.stop(self.socket, purge, self.timeout_s))
         return parse(Stopped, stopped)
+
+    def purge(self, pool_dir: str | None) -> int:
+        """Free the pool that an ended daemon left; the bytes of memory that it took, 0 for none."""
+        with translated():
+            return interruptible(lambda: _native.purge(self.socket, pool_dir))
 
     def is_ready(self) -> bool:
         """Whether /readyz says that all of the cache is there."""

@@ -3,7 +3,7 @@
 import json
 import types
 import typing
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin
 
 from pegaflow.config import DaemonConfig
@@ -27,6 +27,43 @@ class Pool:
     pinned_blocks: int
     no_space: int
     fallback: str | None
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """What an ended daemon's pool gave to this one."""
+
+    blocks: int
+    bytes: int
+    unsealed_pages: int
+    pages_without_checksum: int
+    bad_records: int
+    incomplete_pages: int
+    duration_s: float
+
+    @property
+    def dropped_pages(self) -> int:
+        """Pages that were not taken over."""
+        return (
+            self.unsealed_pages
+            + self.pages_without_checksum
+            + self.bad_records
+            + self.incomplete_pages
+        )
+
+
+@dataclass(frozen=True)
+class Checksums:
+    """What became of checksums since the start."""
+
+    pending_pages: int
+    made_pages: int
+    verified_pages: int
+    verified_bytes: int
+    verify_s: float
+    scrubbed_pages: int
+    scrub_rounds: int
+    corrupt_blocks: int
 
 
 @dataclass(frozen=True)
@@ -112,6 +149,8 @@ class Status:
     socket: str
     http_addr: str
     pool: Pool
+    taken_over: TakenOver | None
+    checksums: Checksums
     blocks: Blocks
     saves: Transfers
     loads: Transfers
@@ -132,14 +171,18 @@ class Ready:
     pool_bytes: int
     pool_kind: str
     pool_path: str | None
+    taken_over_blocks: int
+    taken_over_bytes: int
 
 
 @dataclass(frozen=True)
 class Stopped:
     """What is left of a daemon that was stopped."""
 
-    pid: int
+    pid: int | None
+    """None when no daemon ran, and what the last one had left was freed."""
     pool_bytes_kept: int
+    pool_bytes_freed: int = 0
 
 
 def parse(model: type[D], text: str) -> D:
@@ -157,7 +200,11 @@ def _value(kind: Any, raw: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         hints = typing.get_type_hints(kind)
         return kind(
-            **{field.name: _value(hints[field.name], raw[field.name]) for field in fields(kind)}
+            **{
+                field.name: _value(hints[field.name], raw[field.name])
+                for field in fields(kind)
+                if field.name in raw or field.default is MISSING
+            }
         )
     if get_origin(kind) is tuple:
         return tuple(_value(get_args(kind)[0], item) for item in raw)

@@ -42,6 +42,9 @@ class StandInDaemon(Client):
         default_factory=lambda: Unreachable("no daemon answers on the socket")
     )
     purges: list[bool] = field(default_factory=list)
+    left_bytes: int = 0
+    """What an ended daemon left."""
+    purged: list[str | None] = field(default_factory=list)
 
     def status_json(self) -> str:
         if isinstance(self.status_answer, PegaflowError):
@@ -53,6 +56,10 @@ class StandInDaemon(Client):
         if isinstance(self.stop_answer, PegaflowError):
             raise self.stop_answer
         return self.stop_answer
+
+    def purge(self, pool_dir: str | None) -> int:
+        self.purged.append(pool_dir)
+        return self.left_bytes
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ READY = {
     "pool_bytes": 64 << 20,
     "pool_kind": "tmpfs",
     "pool_path": "/dev/shm/pegaflow/pool",
+    "taken_over_blocks": 0,
+    "taken_over_bytes": 0,
 }
 
 
@@ -47,6 +49,13 @@ def test_one_line_says_that_it_is_ready(pegaflow: CommandLine, served: Served) -
         "pegaflow 0.1.0 is ready: socket /run/pegaflow/daemon.sock, http 127.0.0.1:9091, "
         "pool 64 MiB (tmpfs), pid 77\n"
     )
+
+
+def test_the_line_says_what_was_taken_over(pegaflow: CommandLine) -> None:
+    taken_over = {"taken_over_blocks": 1500, "taken_over_bytes": 3 << 20}
+    pegaflow.serve = lambda _, ready: ready(json.dumps(READY | taken_over))
+    outcome = pegaflow("serve", "--pool-size", "64MiB")
+    assert outcome.out.endswith(", pid 77, 1,500 blocks (3 MiB) taken over\n")
 
 
 def test_scripts_get_the_line_as_json(pegaflow: CommandLine, served: Served) -> None:

@@ -38,6 +38,10 @@ pub struct Ready {
     pub pool_kind: &'static str,
     /// The pool's file; None for anonymous memory.
     pub pool_path: Option<PathBuf>,
+    /// Blocks of an ended daemon's pool that are cached again.
+    pub taken_over_blocks: u64,
+    /// Bytes of their pages.
+    pub taken_over_bytes: u64,
 }
 
 /// Runs a daemon on this thread until SIGTERM, SIGINT or `Control.Stop`; `on_ready` is called once, when it answers.
@@ -88,7 +92,8 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
 
 impl Ready {
     fn of(daemon: &Daemon) -> Self {
-        let pool = daemon.store.snapshot().pool;
+        let store = daemon.store.snapshot();
+        let (pool, taken_over) = (store.pool, store.taken_over.unwrap_or_default());
         Self {
             socket: daemon.config.socket.clone(),
             http_addr: daemon.http_addr.to_string(),
@@ -97,6 +102,8 @@ impl Ready {
             pool_bytes: pool.bytes,
             pool_kind: pool.kind.name(),
             pool_path: pool.path,
+            taken_over_blocks: taken_over.blocks,
+            taken_over_bytes: taken_over.bytes,
         }
     }
 }

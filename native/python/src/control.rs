@@ -1,4 +1,4 @@
-//! `status` and `stop`: single calls to a daemon.
+//! `status`, `stop` and `purge`: single calls about a daemon.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,6 +22,14 @@ pub(crate) fn stop(py: Python<'_>, socket: PathBuf, purge: bool, timeout_s: f64)
     let timeout = seconds("timeout_s", timeout_s)?;
     let stopped = enter(py, || pegaflow_client::stop(&socket, purge, timeout))?;
     Ok(json!({"pid": stopped.pid, "pool_bytes_kept": stopped.pool_bytes_kept}).to_string())
+}
+
+/// Free the pool that an ended daemon left; the bytes of memory that it took.
+#[pyfunction]
+pub(crate) fn purge(py: Python<'_>, socket: PathBuf, pool_dir: Option<PathBuf>) -> PyResult<u64> {
+    enter(py, || {
+        pegaflow_core::pool::remove_left(&socket, pool_dir.as_deref())
+    })
 }
 
 /// A duration that an argument gives in seconds.

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::control::{status, stop};
+    use super::control::{purge, status, stop};
     #[pymodule_export]
     use super::error::{CallTimeout, ConfigError, NativeError, Refused, Unreachable};
     #[pymodule_export]

@@ -221,7 +221,7 @@ fn bytes_with_memory(pool: &File, header: &Header) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn allocated(metadata: &Metadata) -> u64 {
+pub(super) fn allocated(metadata: &Metadata) -> u64 {
     metadata.blocks() * 512
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use super::files::allocated;
 use super::header::{HEADER_BYTES, Header, NOBODY};
 use super::names;
 use super::place::SHARED_MEMORY;
@@ -109,18 +110,30 @@ impl Leftover {
         self.remove()
     }
 
+    /// Bytes of memory that the files take.
+    pub(super) fn bytes(&self) -> u64 {
+        let metadata = self.paths().map(fs::symlink_metadata);
+        metadata.flatten().map(|metadata| allocated(&metadata)).sum()
+    }
+
     /// Removes the files, the pool first: a pool without slot table is never ours.
     pub(super) fn remove(&self) -> Result<()> {
-        let Header { pool_path, uid, .. } = &self.header;
-        let is_ours = self.path.with_extension(names::POOL_SUFFIX).file_name() == pool_path.file_name()
-            && fs::symlink_metadata(pool_path)
-                .is_ok_and(|metadata| metadata.is_file() && metadata.uid() == *uid);
-        let paths = [Some(pool_path).filter(|_| is_ours), Some(&self.path)];
-        for path in paths.into_iter().flatten() {
+        for path in self.paths() {
             fs::remove_file(path)
                 .map_err(|error| Error::io(format_args!("remove {}", path.display()), error))?;
         }
         Ok(())
+    }
+
+    /// The pool, if the one that the header names is this table's, and the table.
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let Header { pool_path, uid, .. } = &self.header;
+        let is_ours = self.path.with_extension(names::POOL_SUFFIX).file_name() == pool_path.file_name()
+            && fs::symlink_metadata(pool_path)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.uid() == *uid);
+        [Some(pool_path).filter(|_| is_ours), Some(&self.path)]
+            .into_iter()
+            .flatten()
     }
 }
 

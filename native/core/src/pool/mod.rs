@@ -85,6 +85,23 @@ pub(crate) struct PoolState {
     pub(crate) problem: Option<String>,
 }
 
+/// Frees the pool that an ended daemon of this user and socket left; the bytes of memory that it took, 0 when there is none.
+///
+/// # Errors
+/// `Conflict` when a living daemon or a stranger has the files.
+pub fn remove_left(socket: &Path, dir: Option<&Path>) -> Result<u64> {
+    let uid = geteuid().as_raw();
+    let stem = names::stem(uid, socket);
+    let mut bytes = 0;
+    for dir in leftover::directories(dir) {
+        if let Some(leftover) = leftover::find(&dir, uid, &stem)? {
+            bytes += leftover.bytes();
+            leftover.remove()?;
+        }
+    }
+    Ok(bytes)
+}
+
 impl Pool {
     /// Takes the pool of an ended daemon of the same socket over, or makes one, and maps it; a thread goes on to reserve
     /// the memory that it lacks.

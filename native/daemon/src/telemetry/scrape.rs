@@ -59,6 +59,7 @@ impl Collector for Scrape {
         let mut lines = Lines(&mut encoder);
         self.process(&mut lines)?;
         self.store(&mut lines)?;
+        self.checksums(&mut lines)?;
         self.leases(&mut lines)?;
         self.engines(&mut lines)
     }
@@ -179,6 +180,60 @@ impl Scrape {
             lines.by("namespace", name, help, kind, values)?;
         }
         Ok(())
+    }
+
+    fn checksums(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let store = self.0.store.snapshot();
+        let taken_over = store.taken_over.unwrap_or_default();
+        lines.gauge(
+            "pegaflow_taken_over_blocks",
+            "Blocks of an ended daemon's pool that the start took over",
+            taken_over.blocks as f64,
+        )?;
+        let dropped = [
+            ("unsealed", taken_over.unsealed_pages),
+            ("no_checksum", taken_over.pages_without_checksum),
+            ("bad_record", taken_over.bad_records),
+            ("incomplete_block", taken_over.incomplete_pages),
+        ];
+        lines.by(
+            "reason",
+            "pegaflow_take_over_dropped_pages",
+            "Pages of an ended daemon's pool that the start dropped, by reason",
+            MetricType::Gauge,
+            dropped.map(|(reason, count)| (reason.to_owned(), count)),
+        )?;
+        lines.gauge(
+            "pegaflow_take_over_duration_seconds",
+            "How long the start took for that, 0 for a new pool",
+            taken_over.duration.as_secs_f64(),
+        )?;
+        let checksums = store.checksums;
+        lines.gauge(
+            "pegaflow_checksums_pending_pages",
+            "Sealed pages that still lack their checksum",
+            checksums.pending_pages as f64,
+        )?;
+        lines.counter(
+            "pegaflow_checksums_made",
+            "Pages that were given their checksum",
+            checksums.made,
+        )?;
+        lines.counter(
+            "pegaflow_verified_bytes",
+            "Bytes that loads compared with checksums",
+            checksums.verified_bytes,
+        )?;
+        lines.counter(
+            "pegaflow_scrubbed_pages",
+            "Pages that the background compared with checksums",
+            checksums.scrubbed_pages,
+        )?;
+        lines.counter(
+            "pegaflow_corrupt_blocks",
+            "Blocks dropped because a page was not what was saved",
+            checksums.corrupt_blocks,
+        )
     }
 
     fn leases(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {

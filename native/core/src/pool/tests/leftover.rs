@@ -1,6 +1,7 @@
 //! Pools of ended daemons are taken over or, without a socket, removed; those of living ones and of strangers never.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -14,7 +15,7 @@ use super::files::config;
 use crate::error::ErrorKind;
 use crate::pool::geometry::Geometry;
 use crate::pool::header::Header;
-use crate::pool::{Pool, PoolKind, names};
+use crate::pool::{Pool, PoolKind, names, remove_left};
 use crate::process::ProcessIdentity;
 
 const MIB: u64 = 1 << 20;
@@ -293,6 +294,26 @@ fn a_dead_pool_that_another_starting_daemon_looks_at_is_waited_for() {
     looking.join().unwrap();
     assert_eq!(own.header().owner.pid, std::process::id());
     drop(opened);
+}
+
+#[test]
+fn what_an_ended_daemon_left_is_freed_on_request() {
+    let dir = TempDir::new_in("/dev/shm").unwrap();
+    let own = Left::new(dir.path(), dir.path(), ended_process());
+    let other = Left::new(dir.path(), &dir.path().join("other.sock"), ended_process());
+    let bytes = fs::metadata(&own.pool).unwrap().blocks() + fs::metadata(&own.slots).unwrap().blocks();
+    assert_eq!(remove_left(dir.path(), Some(dir.path())).unwrap(), bytes * 512);
+    assert!(own.is_gone() && other.is_there());
+    assert_eq!(remove_left(dir.path(), Some(dir.path())).unwrap(), 0);
+}
+
+#[test]
+fn what_a_living_daemon_has_is_not_freed() {
+    let dir = TempDir::new_in("/dev/shm").unwrap();
+    let pool = Pool::open(config(2 * MIB, dir.path())).unwrap();
+    let error = remove_left(dir.path(), Some(dir.path())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(pool.path().unwrap().exists());
 }
 
 #[test]

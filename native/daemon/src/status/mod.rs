@@ -1,18 +1,23 @@
 //! The status document: `Control.Status` and `GET /v1/status`. Its schema is pegaflow/schemas/status.schema.json.
 
+mod pool;
+mod readiness;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
-use pegaflow_core::store::{PoolSnapshot, SpaceSnapshot, StoreSnapshot};
+use pegaflow_core::store::SpaceSnapshot;
 use serde::Serialize;
 
 use crate::boot::VERSION;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
-use crate::lifecycle::Phase;
 use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
+use pool::{Checksums, Pool, TakenOver};
+
+pub(crate) use readiness::{Readiness, State};
 
 /// The form of the document; an incompatible change has another number.
 const SCHEMA: &str = "pegaflow.status/1";
@@ -39,6 +44,8 @@ struct StatusDocument<'a> {
     socket: PathBuf,
     http_addr: String,
     pool: Pool,
+    taken_over: Option<TakenOver>,
+    checksums: Checksums,
     blocks: Blocks,
     saves: Transfers,
     loads: Transfers,
@@ -46,62 +53,6 @@ struct StatusDocument<'a> {
     engines: Vec<EngineSnapshot>,
     namespaces: Vec<Namespace>,
     config: &'a DaemonConfig,
-}
-
-/// Whether the daemon can do what it was started for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Readiness {
-    pub(crate) state: State,
-    /// How much of the pool can hold pages.
-    pub(crate) ready_percent: f64,
-    /// Why it is degraded, a sentence each.
-    pub(crate) reasons: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum State {
-    Starting,
-    Ready,
-    Degraded,
-    Draining,
-}
-
-impl Readiness {
-    /// The daemon's readiness now.
-    pub(crate) fn of(daemon: &Daemon) -> Self {
-        Self::new(daemon.lifecycle.phase(), &daemon.store.snapshot().pool)
-    }
-
-    fn new(phase: Phase, pool: &PoolSnapshot) -> Self {
-        let state = match (phase, &pool.degraded) {
-            (Phase::Serving, Some(_)) => State::Degraded,
-            (Phase::Serving, None) if pool.ready_bytes < pool.bytes => State::Starting,
-            (Phase::Serving, None) => State::Ready,
-            _ => State::Draining,
-        };
-        let ready_percent = 100.0 * pool.ready_bytes as f64 / pool.bytes.max(1) as f64;
-        Self {
-            state,
-            ready_percent,
-            reasons: pool.degraded.iter().cloned().collect(),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct Pool {
-    kind: &'static str,
-    path: Option<PathBuf>,
-    bytes: u64,
-    ready_bytes: u64,
-    used_bytes: u64,
-    policy: &'static str,
-    in_flight_pages: u64,
-    partial_blocks: u64,
-    pinned_blocks: u64,
-    no_space: u64,
-    fallback: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -182,26 +133,10 @@ impl<'a> StatusDocument<'a> {
             },
             engines: daemon.sessions.snapshot(),
             namespaces: store.spaces.iter().map(Namespace::of).collect(),
+            taken_over: store.taken_over.map(TakenOver::of),
+            checksums: Checksums::of(&store.checksums),
             pool: Pool::of(store),
             config: &daemon.config,
-        }
-    }
-}
-
-impl Pool {
-    fn of(store: StoreSnapshot) -> Self {
-        Self {
-            kind: store.pool.kind.name(),
-            path: store.pool.path,
-            bytes: store.pool.bytes,
-            ready_bytes: store.pool.ready_bytes,
-            used_bytes: store.pool.used_bytes,
-            policy: store.policy.name(),
-            in_flight_pages: store.in_flight_pages,
-            partial_blocks: store.partial_blocks,
-            pinned_blocks: store.pinned_blocks,
-            no_space: store.no_space,
-            fallback: store.pool.fallback,
         }
     }
 }
