@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from tests.engine.closing import Closing
 from tests.engine.hits import Hits
 from tests.engine.same_tokens import assert_same_tokens
 from tests.engine.vllm_install import BLOCK_TOKENS, MAX_TOKENS, VllmInstall
@@ -54,7 +54,7 @@ class Scheduled:
     """Tokens to compute, by request."""
 
 
-class SteppedEngine:
+class SteppedEngine(Closing):
     """An engine whose steps the test makes. ``arguments`` go to ``vllm.LLM``."""
 
     def __init__(
@@ -180,17 +180,6 @@ class SteppedEngine:
         """SIGKILL."""
         self._process.kill()
         self._process.wait()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _ask(self, do: str, **values: object) -> Any:
         self._write({"do": do} | values)

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from pegaflow._native import Lookup, SchedulerClient, TransferEnd, WorkerClient
+from tests.engine.closing import Closing
 from tests.engine.waiting import wait_until
 from tests.fence.engine_memory import HASH_BYTES, EngineMemory
 
@@ -19,7 +19,7 @@ def fresh_hashes(count: int) -> list[bytes]:
     return [os.urandom(HASH_BYTES) for _ in range(count)]
 
 
-class AttachedEngine:
+class AttachedEngine(Closing):
     """One scheduler side and one worker; engines with the same ``namespace`` share blocks."""
 
     def __init__(self, socket: Path, memory: EngineMemory, namespace: bytes | None = None) -> None:
@@ -97,17 +97,6 @@ class AttachedEngine:
         """Leave the daemon."""
         self.worker.close()
         self.scheduler.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _ready(lookup: Lookup) -> Lookup | None:

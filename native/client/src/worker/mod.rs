@@ -1,5 +1,6 @@
 //! A worker's client: registration and transfers.
 
+mod answer;
 mod config;
 mod follow;
 mod registration;
@@ -11,14 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::MutexGuard;
 use pegaflow_core::grant::IssuedGrant;
-use pegaflow_proto::v1::load_response::Outcome as Loaded;
-use pegaflow_proto::v1::{Grant, LoadRequest, LoadResponse, SaveRequest, SaveResponse};
+use pegaflow_proto::v1::{Grant, LoadRequest, SaveRequest};
+use tonic::{Response, Status};
 
+use self::answer::Answer;
 use self::config::EngineIdentity;
 use self::registration::Registration;
-use self::state::Shared;
-use self::transfer::{Outcome, Transfer};
+use self::state::{Shared, State};
+use self::transfer::Transfer;
 use crate::background::Background;
 use crate::error::{ClientError, ClientErrorKind, Result};
 
@@ -111,21 +114,9 @@ impl WorkerClient {
             kind: TransferKind::Save,
             blocks: request.block_ids.len() as u32,
         };
-        let session = Arc::clone(&registration.session);
-        let (id, revoked) = state.transfers.begin(transfer, grant, registration);
-        drop(state);
-        let call = async move {
-            let answer = session
-                .rpc()
-                .save(request)
-                .await
-                .inspect_err(|status| session.observe_error(status))?;
-            session.observe_boot(answer.get_ref().boot_id);
-            Ok(saved(answer.get_ref()))
-        };
-        self.background
-            .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, call));
-        Ok(Some(id))
+        let mut rpc = registration.session.rpc();
+        let call = async move { rpc.save(request).await };
+        Ok(Some(self.start(state, transfer, grant, registration, call)))
     }
 
     /// Starts a load of blocks `first..` of a lease. One that cannot start ends as failed at the next [`poll`](Self::poll).
@@ -168,21 +159,34 @@ impl WorkerClient {
             block_ids,
             grant: Some(message_of(&grant)),
         };
+        let mut rpc = registration.session.rpc();
+        let call = async move { rpc.load(request).await };
+        Ok(self.start(state, transfer, grant, registration, call))
+    }
+
+    /// Makes the call of a transfer, and follows it to its end.
+    fn start<A: Answer>(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        transfer: Transfer,
+        grant: IssuedGrant,
+        registration: Arc<Registration>,
+        call: impl Future<Output = std::result::Result<Response<A>, Status>> + Send + 'static,
+    ) -> u64 {
         let session = Arc::clone(&registration.session);
         let (id, revoked) = state.transfers.begin(transfer, grant, registration);
         drop(state);
-        let call = async move {
-            let answer = session
-                .rpc()
-                .load(request)
+        let answered = async move {
+            let answer = call
                 .await
-                .inspect_err(|status| session.observe_error(status))?;
-            session.observe_boot(answer.get_ref().boot_id);
-            Ok(loaded(answer.into_inner()))
+                .inspect_err(|status| session.observe_error(status))?
+                .into_inner();
+            session.observe_boot(answer.boot_id());
+            Ok(answer.outcome())
         };
         self.background
-            .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, call));
-        Ok(id)
+            .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, answered));
+        id
     }
 
     /// Takes the grant back. True: the blocks are free now. False: a copy is under way, its end comes in [`poll`](Self::poll).
@@ -260,33 +264,5 @@ fn message_of(grant: &IssuedGrant) -> Grant {
     Grant {
         slot: grant.slot(),
         generation: grant.generation(),
-    }
-}
-
-fn saved(answer: &SaveResponse) -> Outcome {
-    let ok = answer.revoked == 0;
-    let message = if ok {
-        String::new()
-    } else {
-        format!("{} blocks were revoked", answer.revoked)
-    };
-    Outcome {
-        ok,
-        bytes: answer.bytes,
-        message,
-    }
-}
-
-fn loaded(answer: LoadResponse) -> Outcome {
-    let ok = answer.outcome() == Loaded::Loaded;
-    let message = match answer.outcome() {
-        Loaded::Loaded => String::new(),
-        outcome if answer.message.is_empty() => outcome.as_str_name().to_owned(),
-        _ => answer.message,
-    };
-    Outcome {
-        ok,
-        bytes: answer.bytes,
-        message,
     }
 }
