@@ -80,13 +80,16 @@ def _meet_daemon(context: AppContext, socket: str, config: str | None, may_start
         status = context.connect(socket, _CHECK_TIMEOUT_S).status()
         note(context, f"the daemon at {socket} is {status.state} (pid {status.pid})")
     except PegaflowError as error:
-        if may_start and isinstance(error, Unreachable):
+        if not isinstance(error, Unreachable):
+            note(context, f"{error}; vLLM serves without cache until a daemon answers there")
+        elif may_start:
             _start_daemon(context, socket, config)
         else:
             note(
                 context,
-                f"{error}; vLLM serves without cache until a daemon answers there: start one with "
-                f"`pegaflow serve --detach --socket {shlex.quote(socket)}` or use --with-daemon",
+                f"no daemon answers on {socket}; vLLM serves without cache until one does: start "
+                f"one with `pegaflow serve --detach --socket {shlex.quote(socket)}` or use "
+                "--with-daemon",
             )
 
 

@@ -199,8 +199,9 @@ def test_a_daemon_that_answers_is_used(pegaflow: CommandLine, vllm: str, option:
 def test_without_a_daemon_vllm_starts_all_the_same(pegaflow: CommandLine, vllm: str) -> None:
     outcome = pegaflow("vllm", "--python", vllm, "--socket", "/run/x.sock", "--", "m")
     assert outcome.program is not None
-    assert "vLLM serves without cache until a daemon answers there" in outcome.err
+    assert "no daemon answers on /run/x.sock; vLLM serves without cache" in outcome.err
     assert "`pegaflow serve --detach --socket /run/x.sock`" in outcome.err
+    assert outcome.err.count("start one") == 1, "one remedy, once"
     assert outcome.out == ""
 
 
