@@ -19,6 +19,7 @@ mod killed_engine;
 mod leases;
 mod metrics;
 mod one_daemon;
+mod restarted;
 mod revoke;
 mod round_trip;
 mod same_blocks;
