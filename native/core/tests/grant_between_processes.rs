@@ -21,7 +21,7 @@ use pegaflow_core::process::PeerProcess;
 use rand::Rng;
 
 const BOOT: u64 = 77;
-const ROUNDS: u64 = 4_000;
+const ROUNDS: u64 = 2_000;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() {
