@@ -12,9 +12,11 @@ from pegaflow.connector.shield import report
 if TYPE_CHECKING:
     from pegaflow._native import SchedulerClient
 
-_STEP_WAIT_S: Final = 0.005
-"""All lookups of one scheduler step together may wait this long for answers."""
+_STEP_WAIT_S: Final = 0.004
+"""All lookups of one scheduler step together may wait this long for answers.
 
+A call may take 5 ms, and waking up takes some of them.
+"""
 
 _CONNECT_S: Final = 1.0
 """So long a new session may take to attach before its daemon counts as absent."""

@@ -264,14 +264,14 @@ def test_all_lookups_of_a_step_share_one_wait() -> None:
         return lookup(request_id, hashes, size, wait_s)
 
     clock = iter(range(1000))
-    rig.membership.lookups._clock = lambda: next(clock) * 0.004  # type: ignore[union-attr]
+    rig.membership.lookups._clock = lambda: next(clock) * 0.003  # type: ignore[union-attr]
     rig.client.lookup = slow_lookup  # type: ignore[method-assign, assignment]
     for name in "abc":
         rig.side.match(FakeRequest.of_blocks(1, name), 0)
     rig.side.plan(Scheduled())
     rig.side.match(FakeRequest.of_blocks(1, "d"), 0)
 
-    assert waits == pytest.approx([0.005, 0.001, 0.0, 0.005])
+    assert waits == pytest.approx([0.004, 0.001, 0.0, 0.004])
 
 
 # Leases
