@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.bench.rows import Row
 from tests.engine.daemon import DaemonProcess
 from tests.engine.pool_file import SLOT_RECORD_BYTES
+from tests.engine.process_memory import own_bytes
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.engine_memory import EngineMemory, Shape
 
@@ -32,10 +33,10 @@ def rows() -> Iterator[Row]:
             )
             _fill(engine, 1)
             # After the first save, so that what a save takes for a while is not counted as kept.
-            pages, before = -daemon.blocks(), _own_bytes(daemon.pid)
+            pages, before = -daemon.blocks(), own_bytes(daemon.pid)
             _fill(engine, _FILLS - 1)
             pages += daemon.blocks()
-            grown = _own_bytes(daemon.pid) - before
+            grown = own_bytes(daemon.pid) - before
         yield Row(
             f"metadata of a page with its slot record, {pages} more pages",
             round(SLOT_RECORD_BYTES + grown / pages, 1),
@@ -50,17 +51,8 @@ def _fill(engine: AttachedEngine, times: int) -> None:
         assert engine.save(hashes, range(_SMALL_PAGES.num_blocks)).ok
 
 
-def _own_bytes(pid: int) -> int:
-    """Resident bytes that are not shared memory: the pool and its slot table are."""
-    fields = dict(
-        line.split(":", 1)
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
-    )
-    return 1024 * sum(int(fields[name].split()[0]) for name in ("RssAnon", "RssFile"))
-
-
 def _own_mb(pid: int) -> float:
-    return round(_own_bytes(pid) / 1e6, 1)
+    return round(own_bytes(pid) / 1e6, 1)
 
 
 def _busy_percent(pid: int) -> float:

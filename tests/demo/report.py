@@ -1,12 +1,20 @@
 """The demo's lines: one for each step, a table, and what is wrong."""
 
 import time
+from collections.abc import Mapping
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.demo.figures import Figures
+from tests.demo.figures import Figures, external_tokens, local_tokens
 from tests.engine.engine import Completion
+
+_COLUMNS: Final[Mapping[str, str]] = {
+    "after_kill": "engine killed",
+    "second_engine": "second engine",
+    "after_daemon_kill": "daemon killed",
+}
 
 
 class Report:
@@ -31,25 +39,22 @@ class Report:
             title="Tokens computed / from PegaFlow / from vLLM's own cache, ms to the first token"
         )
         table.add_column("prompt", justify="right")
-        for engine in ("cold", "after kill -9", "second engine"):
-            table.add_column(engine, justify="right")
+        for column in ("cold", *_COLUMNS.values()):
+            table.add_column(column, justify="right")
         table.add_column("same tokens")
         for row in figures.rows:
-            completions = (row.cold, row.after_kill, row.second)
             table.add_row(
                 f"{len(row.prompt)} tokens",
-                *(_cell(len(row.prompt), completion) for completion in completions),
-                "yes" if row.same_after_kill and row.same_on_second else "[red]no[/]",
+                *(_cell(len(row.prompt), answer) for answer in (row.cold, *row.warm.values())),
+                "yes" if all(map(row.is_same, row.warm)) else "[red]no[/]",
                 end_section=row is figures.rows[-1],
             )
         prompt_tokens = sum(len(row.prompt) for row in figures.rows)
-        columns = zip(
-            *((row.cold, row.after_kill, row.second) for row in figures.rows), strict=True
-        )
-        rates = []
-        for column in columns:
-            found = figures.external_tokens(column) + figures.local_tokens(column)
-            rates.append(f"{found / prompt_tokens:.1%}")
+        columns = [[row.cold for row in figures.rows], *map(figures.answers, _COLUMNS)]
+        rates = [
+            f"{(external_tokens(column) + local_tokens(column)) / prompt_tokens:.1%}"
+            for column in columns
+        ]
         table.add_row("hit rate", *rates, "")
         self._console.print(table)
 

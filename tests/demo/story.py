@@ -1,17 +1,19 @@
-"""Daemon, engine, eight prompts, kill -9, new engine, the same prompts, a second engine."""
+"""Eight prompts: a cold engine, its successor after kill -9, another engine, a killed daemon."""
 
 import random
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from tests.demo.figures import Figures, Row
+from tests.demo.figures import DaemonKill, Figures, Row
 from tests.demo.report import Report
 from tests.engine.daemon import DaemonProcess
 from tests.engine.engine import Completion, EngineProcess
+from tests.engine.pool_file import all_have_checksums
 from tests.engine.prompts import Prompt, distinct_blocks, random_prompt
 from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import BLOCK_TOKENS, VllmInstall
@@ -25,8 +27,8 @@ _GENERATE: Final = 16
 _WARM_UP_TOKENS: Final = BLOCK_TOKENS // 2
 """Too short for a block, so that it leaves nothing in a cache."""
 
-_SEALED_S: Final = 10.0
-_ATTACH_S: Final = 10.0
+_SEALED_S: Final = 30.0
+_ATTACH_S: Final = 30.0
 
 
 def shared_prefix_prompts(seed: int) -> list[Prompt]:
@@ -53,12 +55,12 @@ class Story:
             model = write_tiny_model(directory / "model")
             self._report.step("starting the daemon: pegaflow serve")
             with DaemonProcess() as daemon:
-                rows = self._run(prompts, model, directory, daemon)
-        return Figures(rows, self._errors, engine_kills=1, seconds=self._report.seconds)
+                rows, kill = self._run(prompts, model, directory, daemon)
+        return Figures(rows, kill, self._errors, engine_kills=1, seconds=self._report.seconds)
 
     def _run(
         self, prompts: Sequence[Prompt], model: Path, directory: Path, daemon: DaemonProcess
-    ) -> list[Row]:
+    ) -> tuple[list[Row], DaemonKill]:
         def engine(name: str) -> EngineProcess:
             self._report.step(f"starting {name}: pegaflow vllm (half a minute on two cores)")
             return EngineProcess(self._install, model, daemon.socket, directory / f"{name}.log")
@@ -72,19 +74,43 @@ class Story:
             killed = first.kill()
             self._report.step(f"kill -9: all {killed} processes of engine-1 have ended")
 
+        warm: dict[str, list[Completion | None]] = {}
         with engine("engine-2") as new:
             self._warm_up(new, daemon)
-            after_kill = [self._ask(new, prompt) for prompt in prompts]
+            warm["after_kill"] = [self._ask(new, prompt) for prompt in prompts]
             self._report.step("engine-2 answered the same prompts")
 
             with engine("engine-3") as other:
                 self._warm_up(other, daemon, engines=2)
-                second = []
+                warm["second_engine"] = []
                 for prompt in prompts:
-                    second.append(self._ask(other, prompt))
+                    warm["second_engine"].append(self._ask(other, prompt))
                     self._ask(new, prompt)
                 self._report.step("engine-3 answered them too, in turn with engine-2")
-        return [Row(*row) for row in zip(prompts, cold, after_kill, second, strict=True)]
+
+                kill = self._kill(daemon, engines=2)
+                new.reset()
+                warm["after_daemon_kill"] = [self._ask(new, prompt) for prompt in prompts]
+                self._report.step("engine-2, its own prefix cache emptied, answered them again")
+        answers = [dict(zip(warm, row, strict=True)) for row in zip(*warm.values(), strict=True)]
+        rows = [Row(*row) for row in zip(prompts, cold, answers, strict=True)]
+        return rows, kill
+
+    def _kill(self, daemon: DaemonProcess, engines: int) -> DaemonKill:
+        pool = Path(daemon.status()["pool"]["path"])
+        # A page's checksum, without which no other daemon takes it, comes within a second.
+        wait_until(lambda: all_have_checksums(pool), "all pages have their checksums", _SEALED_S)
+        before = daemon.blocks()
+        daemon.kill()
+        first_answer_s = daemon.launch()
+        began = time.perf_counter()
+        wait_until(lambda: daemon.complete_engines() == engines, "they attach again", _ATTACH_S)
+        attached_s = time.perf_counter() - began
+        self._report.step(
+            f"kill -9 of the daemon: the next one answered after {first_answer_s:.2f} s with "
+            f"{daemon.blocks()} of {before} blocks; {attached_s:.2f} s later the engines were back"
+        )
+        return DaemonKill(before, daemon.blocks(), first_answer_s, attached_s)
 
     def _warm_up(self, engine: EngineProcess, daemon: DaemonProcess, engines: int = 1) -> None:
         engine.wait_ready()

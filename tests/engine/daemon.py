@@ -5,23 +5,24 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from pegaflow import _native
+from tests.engine.closing import Closing
 from tests.engine.process_tree import ProcessTree
 from tests.engine.waiting import wait_until
 
 PEGAFLOW: Final = (str(Path(sys.executable).with_name("pegaflow")),)
 """The command line beside this interpreter."""
 
-_START_S: Final = 20.0
+_START_S: Final = 60.0
 _CALL_S: Final = 5.0
 
 
-class DaemonProcess:
+class DaemonProcess(Closing):
     """``pegaflow serve`` on a socket of its own; ``start`` may follow ``kill``.
 
     The directory is in the system's temporary one: a Unix socket's path has 107 bytes at most.
@@ -58,13 +59,31 @@ class DaemonProcess:
 
     def start(self) -> None:
         """Start it and wait until it answers and its pool is whole."""
-        self._tree = ProcessTree(self._command, self._environment, self.log)
+        self.launch()
         wait_until(self._is_ready, "the daemon is ready", _START_S)
+
+    def launch(self) -> float:
+        """Start it; the seconds until its first answer."""
+        began = time.monotonic()
+        self._tree = ProcessTree(self._command, self._environment, self.log)
+        wait_until(self._answers, "the daemon answers", _START_S)
+        return time.monotonic() - began
 
     def status(self) -> dict[str, Any]:
         """The status document of ``pegaflow status --json``."""
         document: dict[str, Any] = json.loads(_native.status(str(self.socket), _CALL_S))
         return document
+
+    def patient_status(self) -> dict[str, Any]:
+        """The status document of a daemon that may be too busy for one call's deadline."""
+
+        def ask() -> dict[str, Any] | None:
+            try:
+                return self.status()
+            except _native.NativeError:
+                return None
+
+        return wait_until(ask, "the daemon tells its status", _START_S)
 
     def blocks(self) -> int:
         """Blocks that it has cached."""
@@ -117,23 +136,18 @@ class DaemonProcess:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _running(self) -> ProcessTree:
         assert self._tree is not None, "the daemon does not run"
         return self._tree
 
     def _is_ready(self) -> bool:
+        return bool(self.status()["state"] != "starting")
+
+    def _answers(self) -> bool:
         tree = self._running()
         assert not tree.has_ended(), f"the daemon has ended at its start\n{tree.log_tail()}"
         try:
-            return bool(self.status()["state"] != "starting")
+            return bool(self.status())
         except _native.NativeError:
             return False
 

@@ -1,17 +1,20 @@
 """A vLLM server in a process tree of its own, asked over HTTP and read by its own counters."""
 
-import json
+import contextlib
+import os
+import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.engine.completions import Token, stream_completion
 from tests.engine.free_port import free_port
 from tests.engine.hits import Hits
 from tests.engine.process_tree import ProcessTree
@@ -64,8 +67,8 @@ class EngineProcess:
             *options,
         ]
         self._tree = ProcessTree(command, install.environment(daemon_socket), log)
-        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=_ANSWER_S)
-        self._asked = 0
+        self._url = f"http://127.0.0.1:{port}"
+        self._http = self.connect()
 
     @property
     def pid(self) -> int:
@@ -78,44 +81,69 @@ class EngineProcess:
 
     def complete(self, prompt: Sequence[int], generate: int) -> Completion:
         """Greedy completion of token ids; one call at a time, or the hits are not its own."""
-        before = self.hits()
-        body = {
-            "model": self._model,
-            "prompt": list(prompt),
-            "max_tokens": generate,
-            "temperature": 0,
-            "ignore_eos": True,
-            "logprobs": 2,
-            "return_token_ids": True,
-            "stream": True,
-        }
+        before, answered = self.hits(), self._answered()
         tokens: list[int] = []
         gaps: list[float] = []
         first_token_s = 0.0
         began = time.perf_counter()
-        with self._http.stream("POST", "/v1/completions", json=body) as response:
-            response.raise_for_status()
-            for line in response.iter_lines():
-                if not line.startswith("data: {"):
-                    continue
-                choice = _choice(json.loads(line.removeprefix("data: ")))
-                if not tokens:
-                    first_token_s = time.perf_counter() - began
-                tokens += choice["token_ids"] or []
-                gaps += [_gap(position) for position in choice["logprobs"]["top_logprobs"]]
-        self._asked += 1
-        wait_until(self._has_counted, "vLLM counts the request", _ANSWER_S)
+        for token in self.stream(self._http, prompt, generate, _ANSWER_S):
+            if not tokens:
+                first_token_s = time.perf_counter() - began
+            tokens.append(token.token)
+            gaps.append(token.gap)
+        wait_until(lambda: self._answered() > answered, "vLLM counts the request", _ANSWER_S)
         hits = self.hits().since(before).of_one_prompt(len(prompt))
         return Completion(tuple(tokens), tuple(gaps), first_token_s, hits)
 
+    def connect(self) -> httpx.Client:
+        """Another client of the server."""
+        return httpx.Client(base_url=self._url, timeout=_ANSWER_S)
+
+    def stream(
+        self, http: httpx.Client, prompt: Sequence[int], generate: int, timeout_s: float
+    ) -> Generator[Token, None, None]:
+        """Greedy completion of token ids over ``http``, token by token; many at a time."""
+        return stream_completion(http, self._model, prompt, generate, timeout_s)
+
     def hits(self) -> Hits:
         """The engine's counters so far."""
-        counters = self._counters()
+        counters = self.counters()
         return Hits(
             local=counters["vllm:prefix_cache_hits_total"],
             external=counters["vllm:external_prefix_cache_hits_total"],
             asked=counters["vllm:prefix_cache_queries_total"],
         )
+
+    def counters(self) -> Counter[str]:
+        """All counters, each summed over its labels."""
+        text = self._http.get("/metrics").raise_for_status().text
+        counters: Counter[str] = Counter()
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name.endswith("_total"):
+                    counters[sample.name] += int(sample.value)
+        return counters
+
+    def reset(self) -> None:
+        """Empty vLLM's own prefix cache; waits until no block is in use."""
+        wait_until(self._try_reset, "vLLM resets its prefix cache", _ANSWER_S)
+
+    def processes(self) -> list[int]:
+        """The pids of all its living processes."""
+        return self._tree.members()
+
+    def pause(self) -> None:
+        """SIGSTOP every process of the engine."""
+        self._tree.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT every process of the engine."""
+        self._tree.signal(signal.SIGCONT)
+
+    def kill_one(self, pid: int) -> None:
+        """SIGKILL one of its processes."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def kill(self) -> int:
         """SIGKILL every process of the engine; returns how many, once all have ended."""
@@ -140,27 +168,9 @@ class EngineProcess:
         except httpx.TransportError:
             return False
 
-    def _has_counted(self) -> bool:
-        return self._counters()["vllm:request_success_total"] >= self._asked
+    def _try_reset(self) -> bool:
+        answer = self._http.post("/reset_prefix_cache").raise_for_status()
+        return answer.content == b"" or bool(answer.json()["success"])
 
-    def _counters(self) -> Counter[str]:
-        """All counters, each summed over its labels."""
-        text = self._http.get("/metrics").raise_for_status().text
-        counters: Counter[str] = Counter()
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                if sample.name.endswith("_total"):
-                    counters[sample.name] += int(sample.value)
-        return counters
-
-
-def _choice(event: dict[str, Any]) -> dict[str, Any]:
-    if "error" in event:
-        raise AssertionError(f"vLLM answers with an error: {event['error']}")
-    choice: dict[str, Any] = event["choices"][0]
-    return choice
-
-
-def _gap(position: dict[str, float]) -> float:
-    best = sorted(position.values(), reverse=True)
-    return best[0] - best[1]
+    def _answered(self) -> int:
+        return self.counters()["vllm:request_success_total"]

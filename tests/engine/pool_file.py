@@ -16,6 +16,7 @@ SLOT_RECORD_BYTES: Final = _RECORD.size
 """Bytes of a page's record in the slot table."""
 
 _STATE_BITS: Final = 0xFF
+_HAS_CHECKSUM: Final = 1 << 8
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class SealedPage:
     shard: int
     offset: int
     length: int
+    has_checksum: bool
+    """Whether the next daemon takes it."""
 
 
 def sealed_pages(pool: Path) -> Iterator[SealedPage]:
@@ -47,7 +50,13 @@ def sealed_pages(pool: Path) -> Iterator[SealedPage]:
         slab, index = divmod(slot, slots_per_slab)
         stride = -(-length // page_unit) * page_unit
         offset = slab * slab_bytes + index * stride
-        yield SealedPage(block_hash, space, shard, offset, length)
+        has_checksum = bool(state & _HAS_CHECKSUM)
+        yield SealedPage(block_hash, space, shard, offset, length, has_checksum)
+
+
+def all_have_checksums(pool: Path) -> bool:
+    """Whether the next daemon would take every sealed page."""
+    return all(page.has_checksum for page in sealed_pages(pool))
 
 
 def _slot_table(pool: Path) -> Path:

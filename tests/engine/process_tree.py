@@ -1,5 +1,6 @@
 """A child process with all that it starts: one session, one log file, ended by pidfd."""
 
+import contextlib
 import os
 import select
 import signal
@@ -50,6 +51,12 @@ class ProcessTree:
     def members(self) -> list[int]:
         """The pids of all living processes of the session."""
         return [pid for pid in _all_pids() if _session_of(pid) == self.pid]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to every process of the tree."""
+        for pid in self.members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def kill(self, seconds: float = 30.0) -> int:
         """SIGKILL every process of the tree; returns how many, once all of them have ended.

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.engine
 
 
 @pytest.mark.timeout(600)
-def test_a_killed_engine_s_successor_answers_from_the_cache(install: VllmInstall) -> None:
+def test_the_cache_outlives_a_killed_engine_and_a_killed_daemon(install: VllmInstall) -> None:
     figures = Story(Report(Console(file=io.StringIO())), install).tell(seed=0)
 
     assert list(figures.problems()) == []
@@ -23,9 +23,12 @@ def test_a_killed_engine_s_successor_answers_from_the_cache(install: VllmInstall
     assert document["engine_kills"] == 1
     assert document["same_tokens"] == document["prompts"] == 8
     assert document["errors"] == 0
-    first = figures.rows[0]
-    assert first.after_kill is not None
-    assert first.after_kill.hits.external == full_block_tokens(first.prompt)
+    assert document["daemon_kills"] == 1
+    assert document["after_daemon_kill"]["same_tokens"] == 8
+    for who in ("after_kill", "after_daemon_kill"):
+        first = figures.rows[0].warm[who]
+        assert first is not None
+        assert first.hits.external == full_block_tokens(figures.rows[0].prompt)
 
 
 def test_swapped_bytes_of_a_cached_block_change_the_tokens(install: VllmInstall) -> None:

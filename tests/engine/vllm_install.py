@@ -38,6 +38,8 @@ class VllmInstall:
             "PEGAFLOW_SOCKET": str(socket),
             # With two OpenMP threads on two busy cores a step is 30 times slower.
             "OMP_NUM_THREADS": "1",
+            # Else vLLM gives each worker a thread on every core all the same.
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             # Else the first request with logprobs compiles for 17 s.
             "TORCHDYNAMO_DISABLE": "1",
             "PYTHONHASHSEED": "0",

@@ -1,0 +1,1 @@
+"""The restart contract under fire: real vLLM and the daemon, killed, stopped and continued."""

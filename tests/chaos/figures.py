@@ -1,0 +1,91 @@
+"""What a run came to, and its JSON line."""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.chaos.judge import Judge
+from tests.chaos.leaks import Baseline
+from tests.chaos.recovery import Recoveries
+from tests.chaos.replay import Replay
+
+_ENGINE_COUNTERS: Final[Mapping[str, str]] = {
+    "preemptions": "vllm:num_preemptions_total",
+    "external_tokens": "vllm:external_prefix_cache_hits_total",
+    "local_tokens": "vllm:prefix_cache_hits_total",
+    "loads": "vllm:pega_load_success_total",
+    "failed_loads": "vllm:pega_load_failure_total",
+    "saves": "vllm:pega_save_success_total",
+    "failed_saves": "vllm:pega_save_failure_total",
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The whole run."""
+
+    minutes: float
+    seed: int
+    judge: Judge
+    faults: Counter[str]
+    engines: Counter[str]
+    """vLLM's counters over all engines that there were."""
+    recoveries: Recoveries
+    replay: Replay
+    growth: Baseline
+    leaks: Sequence[str]
+
+    def problems(self) -> Iterator[str]:
+        """A sentence for each thing that must not be."""
+        yield from (f"wrong: {sentence}" for sentence in self.judge.wrong)
+        yield from (f"failed: {sentence}" for sentence in self.judge.failed)
+        yield from (f"leaked: {sentence}" for sentence in self.leaks)
+        yield from (f"not back: {sentence}" for sentence in self.recoveries.missing)
+        if replay := self.replay.problem():
+            yield f"lost: {replay}"
+
+    def document(self) -> dict[str, Any]:
+        """The JSON line."""
+        counts, reference = self.judge.counts, self.judge.reference
+        return {
+            "seed": self.seed,
+            "minutes": self.minutes,
+            "requests": counts["requests"],
+            "answered": counts["answered"],
+            "left": counts["left"],
+            "lost_with_their_engine": counts["lost_with_their_engine"],
+            "positions": counts["positions"],
+            "positions_above_noise": counts["positions_above_noise"],
+            "noise": reference.noise,
+            "least_gap": reference.least_gap,
+            **{name: self.engines[counter] for name, counter in _ENGINE_COUNTERS.items()},
+            **dict(sorted(self.faults.items())),
+            "recovery": {
+                "daemon_first_answer_s": _spread(self.recoveries.first_answers),
+                "engines_attached_s": _spread(self.recoveries.attached),
+                "replay_first_answer_s": round(self.replay.first_answer_s, 3),
+                "replay_attached_s": round(self.replay.attached_s, 3),
+                "hit_rate_before": round(self.replay.before, 4),
+                "hit_rate_after": round(self.replay.after, 4),
+            },
+            "growth": {
+                name: {"descriptors": more.descriptors, "mib": round(more.own_bytes / 2**20, 1)}
+                for name, _, more in self.growth.named()
+            },
+            "problems": list(self.problems()),
+            "wrong": len(self.judge.wrong),
+            "failed": len(self.judge.failed),
+            "leaked": len(self.leaks),
+        }
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float] | None:
+    if not seconds:
+        return None
+    return {
+        "count": len(seconds),
+        "median": round(statistics.median(seconds), 3),
+        "most": round(max(seconds), 3),
+    }
