@@ -20,6 +20,9 @@ from pegaflow.version import VERSION
 _PATIENCE_S: Final = 5.0
 """So long a daemon that was not ready in time may take to end by itself."""
 
+_OF_A_SERVICE: Final = frozenset({"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
+"""What a service manager tells the service that starts the daemon, and not the daemon."""
+
 
 @dataclass(frozen=True)
 class Announcement:
@@ -47,12 +50,12 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     with _open_log(log_file) as log:
         begin = log.tell()
         process = subprocess.Popen(
-            [*_command(loaded), f"--pid-file={pid_file}"],
+            [*_command(loaded), f"--log-file={log_file}", f"--pid-file={pid_file}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
             cwd="/",
-            env=dict(environ),
+            env={name: text for name, text in environ.items() if name not in _OF_A_SERVICE},
             start_new_session=True,
         )
     line = _first_line(process, timeout_s)

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from pegaflow.cli import config, serve, status, stop, version, vllm
+from pegaflow.cli import config, restart, serve, status, stop, version, vllm
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("stop")(stop.stop)
+app.command("restart")(restart.restart)
 app.command("status")(status.status)
 app.command(
     "vllm",

@@ -148,6 +148,7 @@ class Status:
     reasons: tuple[str, ...]
     socket: str
     http_addr: str
+    supervised: bool
     pool: Pool
     taken_over: TakenOver | None
     checksums: Checksums

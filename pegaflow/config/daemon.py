@@ -3,7 +3,9 @@
 import dataclasses
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 
+from pegaflow.config.kinds import AUTO, NONE
 from pegaflow.config.load import Loaded
 from pegaflow.config.pool import auto_pool
 
@@ -29,6 +31,9 @@ class DaemonConfig:
     drain_timeout_s: float
     log_level: str
     log_format: str
+    log_file: str | None = None
+    """Of a detached daemon; None: beside the socket, unless it says what it is."""
+    pid_file: str | None = None
 
     @classmethod
     def of(cls, loaded: Loaded) -> "DaemonConfig":
@@ -54,8 +59,35 @@ class DaemonConfig:
             drain_timeout_s=config.drain_timeout,
             log_level=config.log_level,
             log_format=config.log_format,
+            log_file=config.log_file,
+            pid_file=config.pid_file,
         )
+
+    def settings(self) -> dict[str, str]:
+        """The settings, by key and as text, with which another daemon would be the same."""
+        return {
+            "socket": self.socket,
+            "socket_group": self.socket_group or NONE,
+            "http_addr": self.http_addr or AUTO,
+            "pool_size": str(self.pool_bytes),
+            "pool_dir": self.pool_dir or AUTO,
+            "eviction_policy": self.eviction_policy,
+            "verify": self.verify,
+            "scrub_period": _text(self.scrub_period_s),
+            "lease_ttl": _text(self.lease_ttl_s),
+            "copy_threads": str(self.copy_threads),
+            "drain_timeout": _text(self.drain_timeout_s),
+            "log_level": self.log_level,
+            "log_format": self.log_format,
+            "log_file": self.log_file or AUTO,
+            "pid_file": self.pid_file or AUTO,
+        }
 
     def to_json(self) -> str:
         """The JSON that the native core reads."""
         return json.dumps(dataclasses.asdict(self))
+
+
+def _text(seconds: float) -> str:
+    """A number as settings have it, without an exponent."""
+    return f"{Decimal(repr(seconds)):f}"

@@ -40,6 +40,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
         "reasons": [],
         "socket": "/run/pegaflow/daemon.sock",
         "http_addr": "127.0.0.1:9091",
+        "supervised": False,
         "pool": {
             "kind": "tmpfs",
             "path": "/dev/shm/pegaflow/pool",
@@ -115,5 +116,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "drain_timeout_s": 10.0,
             "log_level": "info",
             "log_format": "text",
+            "log_file": None,
+            "pid_file": None,
         },
     } | changes

@@ -84,6 +84,7 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "--drain-timeout": "1500ms",
         "--log-level": "debug",
         "--log-format": "json",
+        "--log-file": "/var/log/x.log",
     }
     outcome = pegaflow("serve", *(text for pair in flags.items() for text in pair))
     assert outcome.code == 0
@@ -102,6 +103,8 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "drain_timeout_s": 1.5,
         "log_level": "debug",
         "log_format": "json",
+        "log_file": "/var/log/x.log",
+        "pid_file": None,
     }
 
 

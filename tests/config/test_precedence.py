@@ -1,12 +1,13 @@
 """Defaults < file < environment < flags, with the origin of every value."""
 
+import dataclasses
 import tempfile
 from pathlib import Path
 
 import toml
 from hypothesis import given
 
-from pegaflow.config import SETTINGS, load, resolve_socket
+from pegaflow.config import SETTINGS, DaemonConfig, load, resolve_socket
 from tests.config.settings_texts import some_settings
 
 HOME = {"HOME": "/nonexistent"}
@@ -71,3 +72,12 @@ def test_the_socket_is_found_beside_mistakes_in_other_settings(tmp_path: Path) -
     file = tmp_path / "config.toml"
     file.write_text('socket = "/run/in-file.sock"\npool_size = "much"\nnonsense = 1\n')
     assert resolve_socket(config=str(file), environ=HOME) == "/run/in-file.sock"
+
+
+@given(settings=some_settings())
+def test_a_daemon_s_settings_make_the_same_daemon(settings: dict[str, str]) -> None:
+    settings["pool_size"] = settings.get("pool_size", "1GiB").replace("auto", "1GiB")
+    daemon = DaemonConfig.of(load(settings, environ=HOME))
+    again = DaemonConfig.of(load(daemon.settings(), environ=HOME))
+    assert again == dataclasses.replace(daemon, pool_size_origin="--pool-size")
+    assert daemon.settings().keys() == SETTINGS.keys()

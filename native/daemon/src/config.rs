@@ -57,6 +57,12 @@ pub struct DaemonConfig {
     /// The form of a log line.
     #[serde(default)]
     pub log_format: LogFormat,
+    /// Where a detached daemon logs; for people who ask for the status.
+    #[serde(default)]
+    pub log_file: Option<PathBuf>,
+    /// The file with its pid; for them too.
+    #[serde(default)]
+    pub pid_file: Option<PathBuf>,
 }
 
 /// [`PolicyKind`] as a setting.

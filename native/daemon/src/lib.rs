@@ -10,6 +10,7 @@ mod logging;
 mod operator;
 mod run;
 mod service;
+mod service_manager;
 mod session;
 mod socket;
 mod status;

@@ -16,7 +16,7 @@ use crate::daemon::Daemon;
 use crate::operator::{self, Operator};
 use crate::session::EndReason;
 use crate::socket::SocketPlace;
-use crate::{logging, service};
+use crate::{logging, service, service_manager};
 
 /// How often leases are looked at for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -74,6 +74,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     let served = runtime.block_on(async {
         let sweeping = tokio::spawn(sweep(Arc::clone(&daemon)));
         let draining = tokio::spawn(drain(Arc::clone(&daemon)));
+        let telling = tokio::spawn(service_manager::keep_told(Arc::clone(&daemon)));
         let served = service::serve(Arc::clone(&daemon), socket).await;
         if served.is_err() {
             daemon.lifecycle.drain(false);
@@ -81,6 +82,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         // The drain closes the memory tier, whatever ended the service.
         drop(draining.await);
         sweeping.abort();
+        telling.abort();
         served
     });
     drop(place);

@@ -21,6 +21,7 @@ fn what_python_writes_is_read() {
         "pool_size_origin": "auto", "pool_dir": null, "eviction_policy": "s3fifo",
         "verify": "always", "scrub_period_s": 3600.0, "lease_ttl_s": 600.0, "copy_threads": 2,
         "drain_timeout_s": 10.0, "log_level": "info", "log_format": "json",
+        "log_file": "/var/log/pegaflow.log", "pid_file": null,
     });
     let config = DaemonConfig::from_json(&json.to_string()).unwrap();
     assert_eq!(config.eviction_policy, EvictionPolicy::S3fifo);

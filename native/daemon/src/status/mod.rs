@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::boot::VERSION;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
+use crate::service_manager;
 use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
 use pool::{Checksums, Pool, TakenOver};
@@ -43,6 +44,7 @@ struct StatusDocument<'a> {
     readiness: Readiness,
     socket: PathBuf,
     http_addr: String,
+    supervised: bool,
     pool: Pool,
     taken_over: Option<TakenOver>,
     checksums: Checksums,
@@ -116,6 +118,7 @@ impl<'a> StatusDocument<'a> {
             readiness: Readiness::new(daemon.lifecycle.phase(), &store.pool),
             socket: daemon.config.socket.clone(),
             http_addr: daemon.http_addr.to_string(),
+            supervised: service_manager::is_there(),
             blocks: Blocks {
                 requested: requested.requested(),
                 memory: requested.memory,

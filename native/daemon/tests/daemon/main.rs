@@ -23,6 +23,7 @@ mod restarted;
 mod revoke;
 mod round_trip;
 mod same_blocks;
+mod service_manager;
 mod session_limit;
 mod sessions;
 mod status;

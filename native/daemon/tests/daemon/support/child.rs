@@ -5,10 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+const PATIENCE: Duration = Duration::from_secs(30);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pegaflow-test-process");
 
 /// A process of `tests/process/main.rs`; killed when dropped.
@@ -22,6 +25,15 @@ impl Child {
     /// Starts it and waits until it is ready.
     pub(crate) fn start(what: &str, arguments: &str) -> Self {
         Self::spawn(Command::new(PROGRAM).args([what, arguments]))
+    }
+
+    /// Starts it with more in its environment.
+    pub(crate) fn start_with(what: &str, arguments: &str, environment: &[(&str, &str)]) -> Self {
+        Self::spawn(
+            Command::new(PROGRAM)
+                .args([what, arguments])
+                .envs(environment.iter().copied()),
+        )
     }
 
     /// Starts it as another user, from a copy in `directory`: the build's own may be out of that user's reach.
@@ -66,6 +78,16 @@ impl Child {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid().cast_signed()).unwrap();
         kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits until SIGSTOP has stopped it.
+    pub(crate) fn wait_stopped(&self) {
+        let stat = format!("/proc/{}/stat", self.pid());
+        let began = Instant::now();
+        while !fs::read_to_string(&stat).unwrap().contains(") T ") {
+            assert!(began.elapsed() < PATIENCE, "it does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
