@@ -2,11 +2,14 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 mod breaker;
+mod broken;
 mod control;
+mod errors;
 mod fake;
 mod forks;
 mod leases;
 mod lookups;
+mod proxy;
 mod sessions;
 mod stage;
 mod transfers;
