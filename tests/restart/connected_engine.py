@@ -8,7 +8,7 @@ from typing import Final
 
 from pegaflow._native import SchedulerClient, WorkerClient
 from pegaflow.connector.attachment import Attachment
-from pegaflow.connector.metadata import EngineIdentity, WorkerLayout, WorkerReport
+from pegaflow.connector.metadata import EngineIdentity, LoadOrder, WorkerLayout, WorkerReport
 from pegaflow.connector.scheduler.half import SchedulerSide
 from pegaflow.connector.scheduler.membership import Membership
 from pegaflow.connector.scheduler.patience import Patience
@@ -124,6 +124,10 @@ class ConnectedEngine(Closing):
         assert found == len(hashes), f"{found} of {len(hashes)} blocks are cached"
         self.side.allocated(request, AllocatedIds(list(blocks)), found * BLOCK_TOKENS)
         (order,) = self.side.plan(Scheduled()).loads
+        return self.carry_out(request, order)
+
+    def carry_out(self, request: FakeRequest, order: LoadOrder) -> bool:
+        """Carry out the order of a request's load, and end the request: whether it was loaded."""
         transfer = self.worker.load(
             order.request_id, order.lease_id, order.boot_id, 0, order.block_ids
         )
@@ -131,7 +135,7 @@ class ConnectedEngine(Closing):
         self.side.workers_said(
             Said(
                 finished_recving={request.request_id},
-                invalid_block_ids=set() if ok else set(blocks),
+                invalid_block_ids=set() if ok else set(order.block_ids),
             )
         )
         self.side.finished(request)
