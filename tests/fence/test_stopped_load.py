@@ -3,7 +3,6 @@
 import pytest
 
 from tests.engine.daemon import DaemonProcess
-from tests.engine.waiting import wait_until
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.stop_points import StopPoints
 
@@ -93,6 +92,5 @@ def test_a_load_stopped_with_its_grant_taken_ends_when_the_daemon_is_killed(
     assert not end.ok
     used_again = engine.memory.refill(TARGET)
     daemon.start()
-    wait_until(lambda: engine.worker.attached() and engine.scheduler.attached(), "attached", 5)
-    assert engine.hit_count(cached) == 0
+    engine.wait_attached()
     assert engine.memory.read(TARGET) == used_again
