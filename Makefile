@@ -10,6 +10,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 # The version of vLLM (CPU build) that the demo and the tests run.
 VLLM ?= 0.32.0
+# How long `make chaos` goes on, and which mix of requests and faults it is.
+MINUTES ?= 10
+SEED ?= 1
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,6 +43,10 @@ demo: build $(VENV_VLLM)/.wheel ## Show the main job: real vLLM keeps its cache 
 .PHONY: demo-control
 demo-control: build $(VENV_VLLM)/.wheel ## Show the demo's negative control: swapped bytes change the tokens
 	$(BIN)/python -m tests.demo --python $(ENGINE) --control
+
+.PHONY: chaos
+chaos: build $(VENV_VLLM)/.wheel ## Kill, stop and continue daemon and engines: make chaos MINUTES=10 SEED=1
+	$(BIN)/python -m tests.chaos --python $(ENGINE) --minutes $(MINUTES) --seed $(SEED)
 
 .PHONY: test
 test: test-rust test-python ## Run all tests

@@ -10,7 +10,16 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import copy_engine, footprint, lookups, machine, ping, startup, transfers
+from tests.bench import (
+    copy_engine,
+    footprint,
+    lookups,
+    machine,
+    ping,
+    startup,
+    take_over,
+    transfers,
+)
 from tests.bench.rows import Row
 
 _PARTS: Final[Mapping[str, Callable[[], Iterable[Row]]]] = {
@@ -19,6 +28,7 @@ _PARTS: Final[Mapping[str, Callable[[], Iterable[Row]]]] = {
     "ping": ping.rows,
     "lookups": lookups.rows,
     "footprint": footprint.rows,
+    "take-over": take_over.rows,
     "copies": lambda: _copies(),
 }
 

@@ -71,7 +71,7 @@ class Figures:
                 "hit_rate_after": round(self.replay.after, 4),
             },
             "growth": {
-                name: {"descriptors": more.descriptors, "mib": round(more.own_bytes / 2**20, 1)}
+                name: {"descriptors": more.descriptors, "mib": round(more.memory_bytes / 2**20, 1)}
                 for name, _, more in self.growth.named()
             },
             "problems": list(self.problems()),

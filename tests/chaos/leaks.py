@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.chaos.place import EnginePlace
 from tests.engine.daemon import DaemonProcess
-from tests.engine.process_memory import own_bytes
+from tests.engine.process_memory import anonymous_bytes
 from tests.engine.waiting import DeadlinePassed, wait_until
 
 _QUIET_S: Final = 45.0
@@ -23,14 +23,14 @@ class Held:
     """What a program holds, over all its processes."""
 
     descriptors: int
-    own_bytes: int
+    memory_bytes: int
 
 
 def held_by(pids: Sequence[int] | frozenset[int]) -> Held:
     """What these processes hold now."""
     return Held(
         sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids),
-        sum(own_bytes(pid) for pid in pids),
+        sum(anonymous_bytes(pid) for pid in pids),
     )
 
 
@@ -112,15 +112,15 @@ def left_files(directory: Path, besides: Path | None = None) -> Iterator[str]:
 
 
 def _difference(now: Held, before: Held) -> Held:
-    return Held(now.descriptors - before.descriptors, now.own_bytes - before.own_bytes)
+    return Held(now.descriptors - before.descriptors, now.memory_bytes - before.memory_bytes)
 
 
 def _too_much(growth: Baseline) -> Iterator[str]:
     for name, kind, more in growth.named():
         if more.descriptors > _MORE_DESCRIPTORS:
             yield f"{name} has {more.descriptors} more descriptors than after the warm-up"
-        if more.own_bytes > _MORE_MEMORY[kind]:
-            yield f"{name} has {more.own_bytes >> 20} MiB more memory than after the warm-up"
+        if more.memory_bytes > _MORE_MEMORY[kind]:
+            yield f"{name} has {more.memory_bytes >> 20} MiB more memory than after the warm-up"
 
 
 def becomes(condition: Callable[[], bool]) -> bool:

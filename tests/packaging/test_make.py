@@ -40,6 +40,7 @@ def test_help_lists_every_target_with_what_it_does() -> None:
     assert listed >= {
         "bench",
         "build",
+        "chaos",
         "clean",
         "demo",
         "demo-control",
