@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};
 use crate::space::MAX_HASH_BYTES;
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64, Ordering, crash_point};
 
 /// Bytes of one record.
 pub(crate) const RECORD_BYTES: u64 = 64;
@@ -109,10 +109,13 @@ impl SlotTable {
         };
         let place = u64::from(record.space) << 32 | u64::from(record.shard) << 48;
         let checksum = record.checksum.unwrap_or(0);
+        crash_point();
         key.store((u64::from(record.page_bytes) | place).to_le(), Ordering::Relaxed);
+        crash_point();
         checksum_low.store((checksum as u64).to_le(), Ordering::Relaxed);
         checksum_high.store(((checksum >> 64) as u64).to_le(), Ordering::Relaxed);
         for (word, bytes) in hash.iter().zip(record.hash.as_chunks().0) {
+            crash_point();
             word.store(u64::from_le_bytes(*bytes).to_le(), Ordering::Relaxed);
         }
         let flags = [
@@ -121,6 +124,7 @@ impl SlotTable {
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
         let state = record.state as u64 | flags.sum::<u64>() | record.sequence << SEQUENCE_SHIFT;
+        crash_point();
         word.store(state.to_le(), Ordering::Release);
         Ok(())
     }
@@ -162,7 +166,9 @@ impl SlotTable {
     /// Gives a sealed page's record its checksum: the flag after the value, so that whoever sees the flag sees all of it.
     pub(crate) fn set_checksum(&self, slot: Slot, checksum: u128) {
         if let Some([_, _, low, high, ..]) = self.words(slot) {
+            crash_point();
             low.store((checksum as u64).to_le(), Ordering::Relaxed);
+            crash_point();
             high.store(((checksum >> 64) as u64).to_le(), Ordering::Relaxed);
             self.update(slot, |word| word | HAS_CHECKSUM);
         }
@@ -177,6 +183,7 @@ impl SlotTable {
     /// Makes the record of any content one of a free slot.
     pub(super) fn clear(&self, slot: Slot) {
         if let Some([word, ..]) = self.words(slot) {
+            crash_point();
             word.store(0, Ordering::Release);
         }
     }
@@ -210,6 +217,7 @@ impl SlotTable {
     fn update(&self, slot: Slot, change: impl Fn(u64) -> u64) {
         if let Some([word, ..]) = self.words(slot) {
             let change = |word| Some(change(u64::from_le(word)).to_le());
+            crash_point();
             // The closure never declines, so there is no error.
             let _ = word.fetch_update(Ordering::Release, Ordering::Relaxed, change);
         }

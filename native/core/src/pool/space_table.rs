@@ -10,7 +10,7 @@ use super::header::{HEADER_BYTES, u32_at};
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};
 use crate::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, crash_point};
 
 /// Spaces of one pool: what a slot record's space number can tell apart.
 pub(crate) const MAX_SPACES: usize = 1 << 16;
@@ -68,6 +68,7 @@ impl SpaceTable {
         let words = self.words(entry_at(id), ENTRY_BYTES)?;
         if let ([state, words @ ..], Some((first, rest))) = (words, entry.split_first_chunk()) {
             store(words, rest);
+            crash_point();
             state.store(u64::from_le_bytes(*first).to_le(), Ordering::Release);
         }
         *next_shard = end;
@@ -97,6 +98,7 @@ impl SpaceTable {
     /// Frees the entry of a space that no record names.
     pub(crate) fn clear(&self, id: SpaceId) {
         if let Some([state]) = self.region.words(entry_at(id), 1) {
+            crash_point();
             state.store(0, Ordering::Release);
         }
     }
@@ -127,6 +129,7 @@ fn entry_at(id: SpaceId) -> u64 {
 
 fn store(words: &[AtomicU64], bytes: &[u8]) {
     for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
+        crash_point();
         word.store(u64::from_le_bytes(*bytes).to_le(), Ordering::Relaxed);
     }
 }

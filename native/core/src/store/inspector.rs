@@ -120,7 +120,7 @@ fn wait(signal: &Signal, due: Option<Instant>) -> Option<Work> {
 
 impl Store {
     /// Gives a sealed page its checksum; nothing to do for one that was evicted meanwhile.
-    fn make_checksum(&self, slot: Slot) {
+    pub(super) fn make_checksum(&self, slot: Slot) {
         let made = self.inspect(slot, |space, _, record, page| {
             let is_missing = record.checksum.is_none();
             if is_missing {

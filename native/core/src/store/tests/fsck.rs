@@ -238,6 +238,8 @@ fn of_two_records_of_one_page_the_younger_counts() {
     let (fixture, _) = closed.open(Verify::First);
     let taken = fixture.snapshot().taken_over.unwrap();
     assert_eq!((taken.blocks, taken.bad_records), (17, 1));
+    let used = 12 * (16_384 + 8192) + 5 * 73_728;
+    assert_eq!(fixture.snapshot().pool.used_bytes, used, "the older page is free");
     check_pages(&fixture, &[]);
 }
 

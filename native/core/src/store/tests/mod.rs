@@ -2,6 +2,8 @@
 
 mod accounts;
 mod checksums;
+mod crash_copy;
+pub(crate) mod crash_points;
 mod fixture;
 mod fsck;
 mod lookup;

@@ -94,6 +94,20 @@ fn a_pool_full_of_pinned_blocks_has_no_space_until_they_are_let_go() {
 }
 
 #[test]
+fn pages_that_wait_for_their_checksums_can_be_evicted() {
+    let fixture = Fixture::quiet(4 * MIB, PolicyKind::Lru);
+    let space = fixture.space(&[PAGE]);
+    let pages = 4 * MIB / PAGE;
+    let first: Vec<_> = (0..pages).map(|_| fixture.save(space).0).collect();
+    assert_eq!(fixture.snapshot().checksums.pending_pages, pages);
+    for _ in 0..pages {
+        fixture.save(space);
+    }
+    assert!(fixture.lookup(space, &first[..1]).is_empty());
+    assert_eq!(fixture.snapshot().no_space, 0);
+}
+
+#[test]
 fn the_least_recently_used_go_first_and_the_root_of_a_prefix_last() {
     let fixture = Fixture::new(4 * MIB);
     let space = fixture.space(&[PAGE]);

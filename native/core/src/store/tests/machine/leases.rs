@@ -35,7 +35,10 @@ impl Machine {
         if self.model_leases.is_empty() {
             return Ok(());
         }
-        let at = which.index(self.model_leases.len());
+        self.begin_load_of(which.index(self.model_leases.len()), rank)
+    }
+
+    pub(super) fn begin_load_of(&mut self, at: usize, rank: u32) -> Result<(), TestCaseError> {
         let lease = &mut self.model_leases[at];
         let count = lease.blocks.len() as u32;
         match self.leases.begin_load(lease.id, rank, 0, count) {

@@ -1,8 +1,11 @@
-//! Random operations on a tiny pool, against a model of what was saved and what is held.
+//! Random operations on a tiny pool, against a model of what was saved and what is held, by a process that may end at any
+//! step.
 //!
 //! The model does not know what will be evicted: it notices, and knows what may not be. The evictor's thread is stopped, and
 //! its work is a step of its own, so that a failure can be repeated and shrunk.
 
+mod crash;
+mod every_store;
 mod leases;
 mod model;
 
@@ -51,7 +54,9 @@ enum Step {
         space: usize,
     },
     DropPartial,
+    Checksum(prop::sample::Index),
     Wait(Duration),
+    Crash,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -75,6 +80,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..OWNERS).prop_map(Step::EndOwner),
         2 => space().prop_map(|space| Step::MakeRoom { space }),
         1 => Just(Step::DropPartial),
+        6 => which().prop_map(Step::Checksum),
+        1 => Just(Step::Crash),
         1 => (0..400_u64).prop_map(|seconds| Step::Wait(Duration::from_secs(seconds))),
     ];
     prop::collection::vec(step, 1..120)
@@ -120,16 +127,29 @@ impl Machine {
             Step::EndOwner(owner) => self.end_owner(owner)?,
             Step::MakeRoom { space } => self.make_room(space)?,
             Step::DropPartial => self.drop_partial()?,
+            Step::Checksum(which) => self.make_checksums(|lacking| which.index(lacking)),
+            Step::Crash => {}
             Step::Wait(time) => self.wait(time),
         }
         Ok(())
     }
 }
 
-fn run(policy: PolicyKind, steps: Vec<Step>) -> Result<(), TestCaseError> {
-    let mut machine = Machine::new(policy);
+/// How often the process ends, and goes on all the same: at every such store, the first one after so many.
+fn crashes() -> impl Strategy<Value = (usize, usize)> {
+    (5..60_usize).prop_flat_map(|every| (Just(every), 0..every))
+}
+
+fn run(policy: PolicyKind, steps: Vec<Step>, (every, first): (usize, usize)) -> Result<(), TestCaseError> {
+    let mut machine = Machine::new(policy, every, first);
     for step in steps {
-        machine.step(step)?;
+        machine = match step {
+            Step::Crash => machine.crash(),
+            step => {
+                machine.with_crashes(|machine| machine.step(step))?;
+                machine
+            }
+        };
         machine.check_counts()?;
     }
     machine.end()
@@ -139,12 +159,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_agrees_with_a_model_under_lru(steps in steps()) {
-        run(PolicyKind::Lru, steps)?;
+    fn the_store_agrees_with_a_model_under_lru(steps in steps(), crashes in crashes()) {
+        run(PolicyKind::Lru, steps, crashes)?;
     }
 
     #[test]
-    fn the_store_agrees_with_a_model_under_s3fifo(steps in steps()) {
-        run(PolicyKind::S3Fifo, steps)?;
+    fn the_store_agrees_with_a_model_under_s3fifo(steps in steps(), crashes in crashes()) {
+        run(PolicyKind::S3Fifo, steps, crashes)?;
     }
 }
