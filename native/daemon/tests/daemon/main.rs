@@ -16,6 +16,7 @@ mod group;
 mod http;
 mod idle;
 mod killed_engine;
+mod large_messages;
 mod leases;
 mod metrics;
 mod one_daemon;
