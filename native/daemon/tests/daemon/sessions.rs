@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use pegaflow_proto::v1::control_client::ControlClient;
 use pegaflow_proto::v1::lookup_response::State;
+use pegaflow_proto::v1::{ReleaseRequest, RenewRequest, StopRequest};
 use tonic::Code;
 
 use crate::support::engine::{
@@ -191,4 +193,44 @@ async fn a_worker_registers_again_in_place_of_its_earlier_registration() {
     assert_ne!(again.registration_id, worker.registered.registration_id);
     assert!(!Path::new(&old_file).exists());
     assert!(Path::new(&again.grant_file).exists());
+}
+
+#[tokio::test]
+async fn every_answer_names_the_daemon_s_start() {
+    let daemon = Daemon::start();
+    let mut engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    let hashes = fresh_hashes(1);
+    let worker = &mut engine.workers[0];
+    let mut named = vec![
+        worker.session.opened.boot_id,
+        worker.registered.boot_id,
+        worker.save(&hashes, &[0]).await.boot_id,
+    ];
+    let found = engine.lookup(&hashes).await;
+    let loaded = engine.workers[0].load(found.lease_id, 0, &[1]).await.unwrap();
+    let session_id = engine.scheduler.id();
+    let renewal = RenewRequest {
+        session_id,
+        lease_ids: vec![],
+    };
+    let release = ReleaseRequest {
+        session_id,
+        lease_ids: vec![],
+    };
+    let renewed = engine.scheduler.rpc.renew(renewal).await.unwrap();
+    let released = engine.scheduler.rpc.release(release).await.unwrap();
+    let stop = StopRequest { purge: true };
+    let stopped = ControlClient::new(connect(daemon.socket()).await)
+        .stop(stop)
+        .await
+        .unwrap();
+    named.extend([found.boot_id, loaded.boot_id]);
+    named.extend([renewed.get_ref().boot_id, released.get_ref().boot_id]);
+    named.push(stopped.get_ref().boot_id);
+    let boot_id = engine.scheduler.opened.boot_id;
+    assert_ne!(boot_id, 0);
+    assert!(
+        named.iter().all(|named| *named == boot_id),
+        "{boot_id}: {named:?}"
+    );
 }
