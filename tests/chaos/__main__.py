@@ -40,7 +40,8 @@ def main() -> int:
     problems = list(figures.problems())
     for problem in problems:
         report.problem(problem)
-    print(json.dumps({"control": control.document(), **figures.document()}))
+    document = {"control": control.document(), **figures.document()}
+    print(json.dumps(document, separators=(",", ":")))
     return 0 if control.has_shown_it and not problems else 1
 
 

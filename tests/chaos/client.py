@@ -39,6 +39,7 @@ class Client:
                     if over.is_set():
                         return
                     self._judge.take(self._ask(engine, http, kills, next(self._script)))
+                    place.requests += 1
 
     def _ask(self, engine: EngineProcess, http: httpx.Client, kills: int, order: Order) -> Ending:
         place, question = self._place, self._judge.reference.questions[order.question]

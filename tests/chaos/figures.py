@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.chaos.judge import Judge
-from tests.chaos.leaks import Baseline
 from tests.chaos.recovery import Recoveries
 from tests.chaos.replay import Replay
+from tests.chaos.resources import Growth
 
 _ENGINE_COUNTERS: Final[Mapping[str, str]] = {
     "preemptions": "vllm:num_preemptions_total",
@@ -34,8 +34,15 @@ class Figures:
     """vLLM's counters over all engines that there were."""
     recoveries: Recoveries
     replay: Replay
-    growth: Baseline
-    leaks: Sequence[str]
+    growth: Sequence[Growth]
+    left: Sequence[str]
+    """A sentence for each thing that was held for nothing, or left behind."""
+
+    @property
+    def leaks(self) -> list[str]:
+        """All that must not be there: what is left, and what grew."""
+        grown = [f"{more.what}: {more.amount} more" for more in self.growth if more.is_leak()]
+        return [*self.left, *grown]
 
     def problems(self) -> Iterator[str]:
         """A sentence for each thing that must not be."""
@@ -70,10 +77,7 @@ class Figures:
                 "hit_rate_before": round(self.replay.before, 4),
                 "hit_rate_after": round(self.replay.after, 4),
             },
-            "growth": {
-                name: {"descriptors": more.descriptors, "mib": round(more.memory_bytes / 2**20, 1)}
-                for name, _, more in self.growth.named()
-            },
+            "growth": {more.what: more.amount for more in self.growth},
             "problems": list(self.problems()),
             "wrong": len(self.judge.wrong),
             "failed": len(self.judge.failed),

@@ -22,6 +22,8 @@ class EnginePlace:
         self.number = number
         self.kills = 0
         """Goes up when the engine serves no more and before any of its processes is killed."""
+        self.requests = 0
+        """How many the engine that serves here had, about."""
         self.pids: frozenset[int] = frozenset()
         """Of the engine that serves here."""
         self.counters: Counter[str] = Counter()
@@ -54,6 +56,7 @@ class EnginePlace:
         self._engine = self._start_engine(f"engine-{self.number}.{self.kills + 1}")
         self._engine.wait_ready()
         self.pids = frozenset(self._engine.processes())
+        self.requests = 0
         self._serving.set()
 
     def kill(self, first: int | None = None, apart_s: float = 0.0) -> None:

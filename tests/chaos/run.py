@@ -4,9 +4,10 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,15 +15,16 @@ from typing import Final
 from pegaflow import _native
 from tests.chaos.client import Client
 from tests.chaos.daemon_faults import DaemonFaults
-from tests.chaos.engine_faults import EngineFaults
+from tests.chaos.engine_faults import EngineFaults, Killing
 from tests.chaos.figures import Figures
 from tests.chaos.journal import Journal
 from tests.chaos.judge import Judge
-from tests.chaos.leaks import Baseline, becomes, leaks_when_quiet, left_files
+from tests.chaos.leaks import becomes, growth_when_quiet, leaks_when_quiet, left_files
 from tests.chaos.place import EnginePlace
 from tests.chaos.recovery import Recoveries, attached_places
 from tests.chaos.reference import Reference, compute_reference
 from tests.chaos.replay import replay_over_a_kill
+from tests.chaos.resources import Baseline, MemoryWatch
 from tests.chaos.threads import Task, run_together
 from tests.demo.report import Report
 from tests.engine.daemon import DaemonProcess
@@ -44,7 +46,20 @@ _KV_BLOCKS: Final = 44
 _WARM_UP_REQUESTS: Final = 200
 _CALM_REQUESTS: Final = 60
 _PEACE_S: Final = 240.0
+_ENGINE_KILLS: Final = 0.6
+"""After this share of the run no engine is killed: what grows with the daemon's restarts shows."""
+
 _END_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What was done, and what was seen meanwhile."""
+
+    faults: Counter[str]
+    recoveries: Recoveries
+    warm_mib: Mapping[int, float]
+    """What each engine took when it was warm, by the number of its place."""
 
 
 class Chaos:
@@ -76,26 +91,25 @@ class Chaos:
                 stack.callback(place.close)
             judge = Judge(self._set_up(model, places))
             baseline = self._warm_up(daemon, places, judge)
-            faults, recoveries = self._do_harm(daemon, places, judge)
-            clients = _ENGINES * _CLIENTS
-            self._serve_in_peace(daemon, places, judge, _CALM_REQUESTS, 2 * clients)
+            harm = self._do_harm(daemon, places, judge)
+            self._serve_in_peace(daemon, places, judge, _CALM_REQUESTS, 2 * _ENGINES * _CLIENTS)
             self._report.step("waiting until all is quiet, to see what is still held")
-            leaks = list(leaks_when_quiet(daemon, places, baseline))
-            growth = baseline.growth(daemon, places)
+            left = list(leaks_when_quiet(daemon, places))
+            growth = growth_when_quiet(partial(baseline.growth, daemon, places, harm.warm_mib))
             self._report.step("asking the same prompts before and after one more kill")
             replay = replay_over_a_kill(daemon, places[0], judge)
             engines = sum((place.ended() for place in places), Counter[str]())
-            leaks += self._end(daemon, pool_dir)
+            left += self._end(daemon, pool_dir)
         return Figures(
             self._minutes,
             self._seed,
             judge,
-            faults,
+            harm.faults,
             engines,
-            recoveries,
+            harm.recoveries,
             replay,
             growth,
-            leaks,
+            left,
         )
 
     def _engine(self, model: Path, daemon: DaemonProcess, name: str) -> EngineProcess:
@@ -155,20 +169,26 @@ class Chaos:
         for place in places:
             place.engine.reset()
 
-    def _do_harm(
-        self, daemon: DaemonProcess, places: Sequence[EnginePlace], judge: Judge
-    ) -> tuple[Counter[str], Recoveries]:
-        seconds = 60 * self._minutes
+    def _do_harm(self, daemon: DaemonProcess, places: Sequence[EnginePlace], judge: Judge) -> Harm:
         self._report.step(f"now {self._minutes:g} minutes of kills and stops, seed {self._seed}")
         journal = Journal(self._directory / "faults.log")
+        began, seconds = time.monotonic(), 60 * self._minutes
+        killing = Killing(self._seed, len(places))
+        watch = MemoryWatch(places, began + _ENGINE_KILLS * seconds)
         of_daemon = DaemonFaults(daemon, places, self._seed, journal)
-        of_engines = EngineFaults(places, seconds, self._seed, journal)
-        tasks = [*self._clients(places, judge, _ENGINES * _CLIENTS), of_daemon.run, of_engines.run]
-        end = time.monotonic() + seconds
-        run_together(tasks, lambda: time.monotonic() > end, 2 * seconds)
-        faults = of_daemon.counts + of_engines.counts
-        self._report.step(f"{judge.counts['requests']} requests; {dict(faults)}")
-        return faults, of_daemon.recoveries
+        of_engines = [EngineFaults(place, killing, self._seed, journal) for place in places]
+
+        def is_over() -> bool:
+            if time.monotonic() > began + _ENGINE_KILLS * seconds:
+                killing.end.set()
+            return time.monotonic() > began + seconds
+
+        faults: list[DaemonFaults | EngineFaults] = [of_daemon, *of_engines]
+        clients = self._clients(places, judge, _ENGINES * _CLIENTS)
+        run_together([*clients, watch.run, *(fault.run for fault in faults)], is_over, 2 * seconds)
+        counts = sum((fault.counts for fault in faults), Counter[str]())
+        self._report.step(f"{judge.counts['requests']} requests; {dict(counts)}")
+        return Harm(counts, of_daemon.recoveries, watch.warm)
 
     def _end(self, daemon: DaemonProcess, pool_dir: Path) -> Iterator[str]:
         """What is left of engines, which have ended, and of the daemon, which ends now."""

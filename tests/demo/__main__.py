@@ -33,7 +33,7 @@ def _demo(report: Report, install: VllmInstall, seed: int) -> int:
     problems = list(figures.problems())
     for problem in problems:
         report.problem(problem)
-    print(json.dumps(figures.document()))
+    print(json.dumps(figures.document(), separators=(",", ":")))
     return 1 if problems else 0
 
 
@@ -45,7 +45,7 @@ def _control(report: Report, install: VllmInstall) -> int:
     )
     if not control.has_shown_it:
         report.problem("swapped bytes have to change the tokens, and right bytes must not")
-    print(json.dumps(control.document()))
+    print(json.dumps(control.document(), separators=(",", ":")))
     return 0 if control.has_shown_it else 1
 
 
