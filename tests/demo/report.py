@@ -36,15 +36,15 @@ class Report:
     def table(self, figures: Figures) -> None:
         """All prompts, and the sums."""
         table = Table(
-            title="Tokens computed / from PegaFlow / from vLLM's own cache, ms to the first token"
+            title="Tokens computed/from PegaFlow/from vLLM's own cache, time to the first token"
         )
         table.add_column("prompt", justify="right")
         for column in ("cold", *_COLUMNS.values()):
             table.add_column(column, justify="right")
-        table.add_column("same tokens")
+        table.add_column("same")
         for row in figures.rows:
             table.add_row(
-                f"{len(row.prompt)} tokens",
+                str(len(row.prompt)),
                 *(_cell(len(row.prompt), answer) for answer in (row.cold, *row.warm.values())),
                 "yes" if all(map(row.is_same, row.warm)) else "[red]no[/]",
                 end_section=row is figures.rows[-1],
@@ -68,4 +68,4 @@ def _cell(prompt_tokens: int, completion: Completion | None) -> str:
         return "[red]failed[/]"
     hits = completion.hits
     computed = prompt_tokens - hits.external - hits.local
-    return f"{computed} / {hits.external} / {hits.local}  {1000 * completion.first_token_s:4.0f} ms"
+    return f"{computed}/{hits.external}/{hits.local}\n{1000 * completion.first_token_s:.0f} ms"
