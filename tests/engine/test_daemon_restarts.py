@@ -50,12 +50,12 @@ def its_engine(
 
 
 @pytest.fixture
-def prompt() -> list[int]:
+def prompt() -> tuple[int, ...]:
     return random_prompt(PROMPT_TOKENS)
 
 
 @pytest.fixture
-def cold(its_engine: SteppedEngine, restarted: DaemonProcess, prompt: list[int]) -> Answer:
+def cold(its_engine: SteppedEngine, restarted: DaemonProcess, prompt: tuple[int, ...]) -> Answer:
     """The answer to ``prompt``, whose blocks the next daemon will have."""
     cold = its_engine.generate(prompt)
     its_engine.reset()
@@ -66,7 +66,7 @@ def cold(its_engine: SteppedEngine, restarted: DaemonProcess, prompt: list[int])
 
 
 def assert_hit_again(
-    engine: SteppedEngine, daemon: DaemonProcess, cold: Answer, prompt: list[int]
+    engine: SteppedEngine, daemon: DaemonProcess, cold: Answer, prompt: tuple[int, ...]
 ) -> None:
     """Within the bound ``prompt`` is answered from the blocks that ``daemon`` found."""
     wait_attached(engine, daemon, REATTACH_S)
@@ -83,7 +83,7 @@ def assert_hit_again(
 
 
 def test_a_restart_faster_than_any_ping_is_noticed_by_the_next_request(
-    its_engine: SteppedEngine, restarted: DaemonProcess, cold: Answer, prompt: list[int]
+    its_engine: SteppedEngine, restarted: DaemonProcess, cold: Answer, prompt: tuple[int, ...]
 ) -> None:
     restarted.kill()
     restarted.start()
@@ -92,7 +92,7 @@ def test_a_restart_faster_than_any_ping_is_noticed_by_the_next_request(
 
 
 def test_an_engine_that_slept_through_the_restart_finds_the_next_daemon(
-    its_engine: SteppedEngine, restarted: DaemonProcess, cold: Answer, prompt: list[int]
+    its_engine: SteppedEngine, restarted: DaemonProcess, cold: Answer, prompt: tuple[int, ...]
 ) -> None:
     os.kill(its_engine.pid, signal.SIGSTOP)
     restarted.kill()
@@ -103,7 +103,7 @@ def test_an_engine_that_slept_through_the_restart_finds_the_next_daemon(
 
 
 def test_a_load_ordered_from_the_last_daemon_is_computed_instead(
-    its_engine: SteppedEngine, restarted: DaemonProcess, cold: Answer, prompt: list[int]
+    its_engine: SteppedEngine, restarted: DaemonProcess, cold: Answer, prompt: tuple[int, ...]
 ) -> None:
     def restart() -> None:
         restarted.kill()
@@ -120,7 +120,7 @@ def test_a_load_in_mid_copy_when_the_daemon_is_killed_is_computed_instead(
     restarted: DaemonProcess,
     stop_points: StopPoints,
     cold: Answer,
-    prompt: list[int],
+    prompt: tuple[int, ...],
 ) -> None:
     stop_points.arm(0)
     its_engine.generate(prompt)
