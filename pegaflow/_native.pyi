@@ -74,7 +74,8 @@ class SchedulerClient:
     def lookup(self, request_id: str, hashes: bytes, hash_bytes: int, wait_s: float) -> Lookup:
         """Ask once per request and identity; the same call again returns the same answer.
 
-        Waits at most ``wait_s`` for the answer, then says ``"ask_again"`` while the call goes on with its own deadline.
+        Waits at most ``wait_s`` for the answer, then says ``"ask_again"`` while the call goes on. One without an answer after
+        0.5 s is ``"off"`` once, and then asked anew.
         Other hashes for the same request end the earlier lookup (its lease is released) and begin a new one.
         """
     def take(self, request_id: str) -> tuple[int, int] | None:
@@ -85,7 +86,7 @@ class SchedulerClient:
         """Give back a lease that was taken and will not be loaded."""
     def attached(self) -> bool: ...
     def counters(self) -> dict[str, int]:
-        """Monotonic counts: lookups, answers, timeouts, short_circuits ("off" without a call), breaker_opened, attaches, leases_held (a gauge)."""
+        """Monotonic counts: lookups, answers, timeouts (no answer in 50 ms), given_up (none in 0.5 s), short_circuits ("off" without a call), breaker_opened, attaches, leases_held (a gauge)."""
     def close(self) -> None: ...
 
 @final
