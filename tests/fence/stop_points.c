@@ -1,10 +1,11 @@
-/* Preloaded into the daemon: stops its process at the n-th step of a transfer.
+/* Preloaded into the daemon: stops its process at the n-th step of a transfer, or fails its loads.
  *
  * A step is the moment before or after a call that the fence orders: a copy between processes, or a
  * read or write of a grant word. The test arms it through a file that both map.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@
 struct control {
     _Atomic uint64_t stop_at; /* 0: only count */
     _Atomic uint64_t seen;
+    _Atomic uint64_t fails; /* copies into engines fail with EIO */
 };
 
 static struct control *control;
@@ -68,6 +70,10 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long lo
                           const struct iovec *remote, unsigned long remotes, unsigned long flags)
 {
     step();
+    if (control && atomic_load(&control->fails)) {
+        errno = EIO;
+        return -1;
+    }
     ssize_t result = NEXT(process_vm_writev)(pid, local, locals, remote, remotes, flags);
     step();
     return result;

@@ -10,6 +10,8 @@ from typing import Final
 _SOURCE: Final = Path(__file__).with_name("stop_points.c")
 _STOP_AT: Final = 0
 _SEEN: Final = 8
+_FAILS: Final = 16
+_BYTES: Final = 24
 
 
 class StopPoints:
@@ -22,10 +24,10 @@ class StopPoints:
             check=True,
         )
         words = directory / "stop_points.words"
-        words.write_bytes(bytes(16))
+        words.write_bytes(bytes(_BYTES))
         self.environment: Final = {"LD_PRELOAD": str(library), "STOP_POINTS": str(words)}
         descriptor = os.open(words, os.O_RDWR)
-        self._words = mmap.mmap(descriptor, 16)
+        self._words = mmap.mmap(descriptor, _BYTES)
         os.close(descriptor)
 
     def arm(self, step: int) -> None:
@@ -38,3 +40,7 @@ class StopPoints:
         struct.pack_into("<Q", self._words, _STOP_AT, 0)
         seen: int = struct.unpack_from("<Q", self._words, _SEEN)[0]
         return seen
+
+    def fail_loads(self, fails: bool) -> None:
+        """Whether copies into engines fail from now on."""
+        struct.pack_into("<Q", self._words, _FAILS, fails)
