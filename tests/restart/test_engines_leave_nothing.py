@@ -38,6 +38,12 @@ def visit(daemon: DaemonProcess) -> None:
         assert engine.hits(engine.request(hashes)) == 8
 
 
+def shared_memory(daemon: DaemonProcess) -> set[Path]:
+    """The files of the daemon's pool; other daemons of this machine have others."""
+    pool = Path(daemon.status()["pool"]["path"])
+    return set(pool.parent.glob(f"{pool.stem}*"))
+
+
 def test_engines_that_leave_take_everything_with_them(daemon: DaemonProcess) -> None:
     visit(daemon)
     assert_daemon_is_idle(daemon)
@@ -58,7 +64,7 @@ def test_daemons_that_end_leave_nothing_at_an_engine(
     daemon: DaemonProcess, engine: ConnectedEngine
 ) -> None:
     hashes = fresh_hashes(8)
-    regions = set(Path("/dev/shm").glob("pegaflow-*"))
+    regions = shared_memory(daemon)
     before = (descriptors(), threads())
     for _ in range(RESTARTS):
         engine.save(hashes, range(8))
@@ -69,7 +75,7 @@ def test_daemons_that_end_leave_nothing_at_an_engine(
         wait_until(lambda: daemon.complete_engines() == 1, "the engine is whole again", 10)
         assert (descriptors(), threads()) == before
         assert len(grant_files(daemon)) == 1
-    assert set(Path("/dev/shm").glob("pegaflow-*")) == regions
+    assert shared_memory(daemon) == regions
     assert_daemon_is_idle(daemon, engines=1)
 
 
