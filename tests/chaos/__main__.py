@@ -37,6 +37,8 @@ def main() -> int:
         directory = parsed.logs.absolute() if parsed.logs else Path(name)
         directory.mkdir(parents=True, exist_ok=True)
         figures = Chaos(report, install, directory, parsed.minutes, parsed.seed).run()
+    for line in figures.lines():
+        report.step(line)
     problems = list(figures.problems())
     for problem in problems:
         report.problem(problem)

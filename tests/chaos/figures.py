@@ -53,6 +53,33 @@ class Figures:
         if replay := self.replay.problem():
             yield f"lost: {replay}"
 
+    def lines(self) -> Iterator[str]:
+        """What people want to know of it."""
+        counts, done = (
+            self.judge.counts,
+            ", ".join(
+                f"{count} {name.replace('_', ' ')}" for name, count in sorted(self.faults.items())
+            ),
+        )
+        yield f"seed {self.seed}, {self.minutes:g} minutes: {done}"
+        yield (
+            f"{counts['requests']} requests: {counts['answered']} answered, {counts['left']} left "
+            f"by their clients, {counts['lost_with_their_engine']} lost with their engine, "
+            f"{len(self.judge.failed)} failed"
+        )
+        yield (
+            f"{counts['positions']} tokens compared, {counts['positions_above_noise']} of them at "
+            f"positions above the noise: {len(self.judge.wrong)} wrong"
+        )
+        for what, seconds in {
+            "a killed daemon's successor answered": self.recoveries.first_answers,
+            "the engines were attached again": self.recoveries.attached,
+        }.items():
+            if spread := _spread(seconds):
+                yield f"{what} after {spread['median']} s (median), {spread['most']} s (most)"
+        yield f"hit rate {self.replay.before:.1%} before a kill, {self.replay.after:.1%} after it"
+        yield f"{len(self.leaks)} things leaked"
+
     def document(self) -> dict[str, Any]:
         """The JSON line."""
         counts, reference = self.judge.counts, self.judge.reference

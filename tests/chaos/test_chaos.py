@@ -23,7 +23,7 @@ def test_kills_and_stops_cost_no_token_no_request_and_leave_nothing(tmp_path: Pa
     figures = Chaos(report, VllmInstall.chosen(), tmp_path, MINUTES, SEED).run()
 
     document = figures.document()
-    print(json.dumps(document))
+    print(*figures.lines(), json.dumps(document), sep="\n")
     assert document["problems"] == []
     assert (document["wrong"], document["failed"], document["leaked"]) == (0, 0, 0)
     assert document["engine_kills"] >= 1
