@@ -27,5 +27,6 @@ mod same_blocks;
 mod service_manager;
 mod session_limit;
 mod sessions;
+mod shard_copies;
 mod status;
 mod stuck;

@@ -85,6 +85,8 @@ fn a_daemon_whose_lock_is_free_but_that_still_runs_is_waited_for() {
         flock(&lock, FlockOperation::Unlock).unwrap();
         thread::sleep(Duration::from_millis(1));
     }
+    // A daemon that does not wait is ready by then.
+    thread::sleep(Duration::from_millis(300));
     before.kill().unwrap();
     before.wait().unwrap();
     assert_eq!(daemon.join().unwrap().unwrap_err().message(), "after");
