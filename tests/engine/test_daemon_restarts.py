@@ -19,8 +19,8 @@ from tests.fence.stop_points import StopPoints
 
 pytestmark = pytest.mark.engine
 
-REATTACH_S = 3.0
-"""The failure contract's bound, from the daemon's first answer on."""
+REATTACH_S = 30.0
+"""Ten times the failure contract's bound, which ``make bench`` measures: machines may be busy."""
 
 _CHECKSUMS_S = 30.0
 PROMPT_TOKENS = 600
@@ -45,7 +45,7 @@ def its_engine(
     with SteppedEngine(
         install, model, restarted.socket, log, max_num_batched_tokens=STEP_TOKENS
     ) as engine:
-        wait_attached(engine, restarted, 10 * REATTACH_S)
+        wait_attached(engine, restarted, REATTACH_S)
         yield engine
 
 
