@@ -1,5 +1,6 @@
 //! Leases: who may load, how they end, and that nothing stays pinned.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -255,6 +256,38 @@ fn counts_bytes_and_age_are_those_of_the_leases_held() {
     assert_eq!(counts.oldest, Some(Duration::from_secs(1)));
     leased.table.end_owner(OTHER);
     assert_eq!(leased.table.snapshot(later).oldest, None);
+}
+
+#[test]
+fn ends_that_race_add_up_and_leave_nothing_pinned() {
+    const ROUNDS: u32 = 2_000;
+    let leased = Leased::new(3);
+    let latest = AtomicU64::new(leased.grant(2).0);
+    let race = || {
+        for _ in 0..ROUNDS {
+            let lease = LeaseId(latest.load(Relaxed));
+            match rand::random_range(0..6) {
+                0 => latest.store(leased.grant(2).0, Relaxed),
+                1 => drop(leased.table.release(OWNER, lease)),
+                2 => drop(leased.table.expire(leased.start + LEASE_TTL)),
+                3 => drop(leased.table.end_owner(OWNER)),
+                _ => drop(leased.table.begin_load(lease, rand::random_range(0..2), 0, 3)),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(race);
+        }
+    });
+    leased.table.end_owner(OWNER);
+    let counts = leased.table.snapshot(leased.start);
+    let ends = counts.loaded + counts.released + counts.expired + counts.orphaned;
+    assert_eq!(
+        (ends, counts.leases, counts.blocks, counts.bytes),
+        (counts.granted, 0, 0, 0)
+    );
+    assert_eq!(leased.pinned(), 0);
 }
 
 proptest! {
