@@ -126,6 +126,7 @@ class DaemonProcess(Closing):
                 pass
             finally:
                 self.kill()
+        _native.purge(str(self.socket), None)
         self._directory.cleanup()
 
     def __enter__(self) -> Self:
