@@ -81,7 +81,11 @@ fn an_answer_to_another_lookup_keeps_it_closed() {
         }),
         ..Script::default()
     };
-    let (daemon, scheduler) = stage.attached_impatient_scheduler(script);
+    let daemon = stage.daemon(script);
+    // Given up after 2 s, which no answer takes.
+    let deadline = Duration::from_millis(200);
+    let scheduler = SchedulerClient::with_deadline(stage.scheduler_config(), deadline).unwrap();
+    eventually("attached", || scheduler.attached().unwrap());
     assert_eq!(peek(&scheduler, "lost"), LookupState::AskAgain);
     eventually("asked", || daemon.seen(|seen| seen.lookups.len() == 1));
     eventually("an answer", || {
