@@ -28,6 +28,9 @@ mod stage;
 use fake::{BOOT, FakeDaemon, Script};
 use stage::{LIMIT, Stage, ends, eventually, hashes};
 
+/// Ten times what an idle machine needs, and less than the deadline of a transfer.
+const ON_A_BUSY_MACHINE: Duration = Duration::from_secs(20);
+
 const TESTS: [(&str, fn()); 4] = [
     (
         "a_load_in_mid_copy_ends_when_the_daemon_s_process_has",
@@ -182,7 +185,7 @@ fn a_load_in_mid_copy_waits_for_a_stopped_daemon() {
     let begun = Instant::now();
     assert_failed(&ends(&worker, 1)[0], id);
     eventually("registered again", || worker.attached().unwrap());
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < ON_A_BUSY_MACHINE, "{:?}", begun.elapsed());
 }
 
 fn transfers_to_a_stopped_daemon_are_given_up_within_seconds() {
@@ -197,8 +200,10 @@ fn transfers_to_a_stopped_daemon_are_given_up_within_seconds() {
     given_up.sort_by_key(|end| end.transfer_id);
     assert_failed(&given_up[0], save);
     assert_failed(&given_up[1], load);
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    assert_eq!(worker.save("s", hashes(1, 1), vec![0]).unwrap(), None);
+    assert!(begun.elapsed() < ON_A_BUSY_MACHINE, "{:?}", begun.elapsed());
+    eventually("nothing is sent to it any more", || {
+        worker.save("s", hashes(1, 1), vec![0]).unwrap().is_none()
+    });
     daemon.signal(Signal::CONT);
 }
 
