@@ -116,6 +116,7 @@ def read_engine(vllm_config: Any, kv_cache_config: Any) -> EngineFacts:
         num_blocks=kv_cache_config.num_blocks,
         groups=groups,
         parallelism=_parallelism(vllm_config.parallel_config, kv_cache_config, groups),
+        hosts=getattr(vllm_config.parallel_config, "nnodes_within_dp", 1),
     )
 
 

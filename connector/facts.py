@@ -84,6 +84,8 @@ class EngineFacts:
     num_blocks: int
     groups: tuple[tuple[LayerFacts, ...], ...]
     parallelism: Parallelism
+    hosts: int
+    """Machines that the engine's workers are on, as far as the configuration says it."""
 
     @property
     def worker_block_tokens(self) -> int:
@@ -92,6 +94,11 @@ class EngineFacts:
 
     def refusal(self) -> str | None:
         """Why this engine's cache cannot be shared, in one sentence; None when it can."""
+        if self.hosts > 1:
+            return (
+                f"vLLM spreads this engine over {self.hosts} hosts and one daemon serves the "
+                "workers of one host only; run one engine for each host (data parallelism)"
+            )
         if len(self.groups) > 1:
             return (
                 f"the model has {len(self.groups)} cache groups and only one is supported so far; "

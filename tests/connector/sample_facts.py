@@ -32,5 +32,6 @@ def facts(**changes: Any) -> EngineFacts:
         num_blocks=1000,
         groups=((layer("model.layers.0.self_attn.attn"), layer("model.layers.1.self_attn.attn")),),
         parallelism=Parallelism(1, 1, 1, 1, 1, None),
+        hosts=1,
     )
     return replace(plain, **changes)

@@ -143,8 +143,9 @@ def test_a_model_with_one_group_of_full_attention_is_shared() -> None:
         (facts(groups=((layer(non_causal=True),),)), "attends to later tokens"),
         (facts(own_scales=True), "turn calculate_kv_scales off"),
         (facts(hash_tokens=16), "blocks are hashed every 16 tokens but have 32"),
+        (facts(hosts=2), "over 2 hosts and one daemon serves the workers of one host only"),
     ],
-    ids=["groups", "no cache", "recurrent", "non-causal", "scales", "hash size"],
+    ids=["groups", "no cache", "recurrent", "non-causal", "scales", "hash size", "hosts"],
 )
 def test_what_cannot_be_shared_is_refused_with_a_sentence(
     engine: EngineFacts, sentence: str
