@@ -11,14 +11,16 @@ from tests.engine.waiting import wait_until
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.stop_points import StopPoints
 
+pytestmark = pytest.mark.timeout(600)
+
 SOURCE = range(0, 32)
 TARGET = range(32, 64)
 WITNESS = range(64, 96)
 
-STEPS = 8
+STEPS = 6
 """Of a transfer, at which the daemon is killed; each costs a start."""
 
-KILLS = 6
+KILLS = 4
 """At random times."""
 
 

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.engine.daemon import DaemonProcess
 from tests.engine.waiting import wait_until
 from tests.fence.attached_engine import fresh_hashes
@@ -22,8 +24,10 @@ from tests.restart.left_over import (
     threads,
 )
 
+pytestmark = pytest.mark.timeout(600)
+
 VISITS: Final = 50
-RESTARTS: Final = 10
+RESTARTS: Final = 6
 KILLS: Final = 10
 _CHECKOUT: Final = Path(__file__).parents[2]
 

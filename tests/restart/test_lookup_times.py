@@ -8,6 +8,8 @@ from tests.engine.daemon import DaemonProcess
 from tests.restart.connected_engine import ConnectedEngine
 from tests.restart.lookup_times import EVENTS, LEAST_CALLS, LookupTimes, p99
 
+pytestmark = pytest.mark.timeout(600)
+
 BOUND_S = 0.005
 """The failure contract's bound for one lookup call."""
 

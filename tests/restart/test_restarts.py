@@ -11,6 +11,8 @@ from tests.engine.waiting import wait_until
 from tests.fence.attached_engine import fresh_hashes
 from tests.restart.connected_engine import BLOCK_TOKENS, ConnectedEngine
 
+pytestmark = pytest.mark.timeout(600)
+
 SOURCE = range(0, 32)
 TARGET = range(32, 64)
 
