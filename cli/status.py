@@ -63,6 +63,7 @@ def _overview(status: Status) -> "Table":
         ("pool", _pool(status)),
         *(("", reason) for reason in [status.pool.fallback] if reason),
         ("", f"size: {status.config.pool_size_origin}"),
+        ("gpus", _gpus(status)),
         *(("kept", _taken_over(taken_over)) for taken_over in [status.taken_over] if taken_over),
         ("verify", _checksums(status)),
         ("blocks", _blocks(status)),
@@ -82,6 +83,14 @@ def _pool(status: Status) -> str:
     if pool.ready_bytes < pool.bytes:
         text += f", {status.ready_percent:.0f}% ready"
     return f"{text}, {pool.path or 'anonymous memory'} ({pool.kind}), {pool.policy}"
+
+
+def _gpus(status: Status) -> str:
+    gpus = status.gpus
+    if gpus.state != "ready":
+        return gpus.state if gpus.reason is None else f"none: {gpus.reason}"
+    names = ", ".join(device.name for device in gpus.devices)
+    return f"{names}, {format_size(gpus.pinned_bytes)} of the pool pinned"
 
 
 def _taken_over(taken_over: TakenOver) -> str:

@@ -1,6 +1,7 @@
 """Builds the halves of a connector from vLLM's configuration and the native clients."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pegaflow.connector import compat
@@ -17,10 +18,11 @@ from pegaflow.connector.shield import log, report
 from pegaflow.connector.weights import name_weights
 from pegaflow.connector.worker.half import WorkerSide
 from pegaflow.connector.worker.registration import read_tensors
+from pegaflow.connector.worker.stream import current_stream
 from pegaflow.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pegaflow._native import SchedulerClient, WorkerClient
+    from pegaflow._native import EngineLayout, SchedulerClient, WorkerClient
 
 
 class Assembly:
@@ -35,7 +37,12 @@ class Assembly:
         self._options = Options.of(transfer.kv_connector_extra_config, transfer.kv_role)
         self._facts = compat.read_engine(vllm_config, kv_cache_config)
         self._rank = 0
-        self._layout_json = ""
+        self._engine_layout: EngineLayout | None = None
+
+    @property
+    def is_on_cuda(self) -> bool:
+        """Whether the engine runs on NVIDIA GPUs."""
+        return str(self._vllm_config.device_config.device_type) == "cuda"
 
     def scheduler_side(self) -> SchedulerSide:
         """The half beside vLLM's scheduler; has vLLM compute what cannot be loaded."""
@@ -80,7 +87,9 @@ class Assembly:
         """The half in a worker."""
         self._rank = compat.worker_rank()
         attachment = Attachment(self._options.socket)
-        return WorkerSide(self._rank, self._open_worker_client, attachment)
+        return WorkerSide(
+            self._rank, self._open_worker_client, attachment, stream_of=current_stream
+        )
 
     def register(self, kv_caches: Mapping[str, Tensor]) -> WorkerLayout:
         """Read the worker's tensors; what cannot be read is a refusal."""
@@ -94,7 +103,14 @@ class Assembly:
         except Exception as error:
             report("reading the KV cache", error)
             return WorkerLayout("", 1, "the KV cache of this vLLM could not be read")
-        self._layout_json = registration.layout_json
+        if registration.layout.refusal:
+            return registration.layout
+        from pegaflow._native import EngineLayout, NativeError
+
+        try:
+            self._engine_layout = EngineLayout(registration.layout_json)
+        except NativeError as error:
+            return replace(registration.layout, refusal=str(error))
         return registration.layout
 
     def _weights(self) -> dict[str, str]:
@@ -132,10 +148,11 @@ class Assembly:
     def _open_worker_client(self, identity: EngineIdentity) -> "WorkerClient":
         from pegaflow._native import WorkerClient
 
+        assert self._engine_layout is not None, "a worker that was refused joins no engine"
         return WorkerClient(
             self._options.socket,
             self._facts.engine_id,
             self._rank,
             self._rank // identity.replicas,
-            self._layout_json,
+            self._engine_layout,
         )

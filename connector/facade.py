@@ -12,7 +12,7 @@ from pegaflow.connector.interface import (
     SchedulerOutput,
     Tensor,
 )
-from pegaflow.connector.metadata import StepPlan, WorkerLayout, WorkerReport
+from pegaflow.connector.metadata import StepPlan, WorkerReport
 from pegaflow.connector.scheduler.half import SchedulerSide
 from pegaflow.connector.shield import shielded
 from pegaflow.connector.stats import TransferMetrics, TransferStats
@@ -47,6 +47,11 @@ class PegaKVConnector(compat.KVConnectorBase_V1, compat.SupportsHMA):
     def requires_kv_delivery(self) -> bool:
         """A save that is lost is a later miss, so nothing has to be delivered."""
         return False
+
+    @property
+    def prefer_cross_layer_blocks(self) -> bool:
+        """On a GPU, have a block be one run over all layers where vLLM can (before 0.31)."""
+        return self._assembly.is_on_cuda
 
     @property
     def _scheduler(self) -> SchedulerSide:
@@ -118,9 +123,8 @@ class PegaKVConnector(compat.KVConnectorBase_V1, compat.SupportsHMA):
 
     @shielded(lambda: None)
     def register_cross_layers_kv_cache(self, kv_cache: Tensor, attn_backend: Any) -> None:
-        """One tensor for all layers (vLLM before 0.31, never asked for by this connector)."""
-        refusal = "one tensor across layers is not supported; leave prefer_cross_layer_blocks off"
-        self._worker.registered(WorkerLayout("", 1, refusal))
+        """Read where the blocks of one tensor for all layers are (before 0.31)."""
+        self._worker.registered(self._assembly.register({"all layers": kv_cache}))
 
     @shielded(lambda: None)
     def unregister_kv_caches(self) -> None:

@@ -105,19 +105,48 @@ class TransferEnd:
     message: str
 
 @final
+class EngineLayout:
+    """Where a worker's blocks are; it keeps exported memory of a GPU, and events, for the daemon."""
+
+    def __new__(cls, layout_json: str) -> Self:
+        """``layout_json``: ``{"hash_bytes": int, "memory": "host" | "cuda", "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride", "segments": [[offset, length], ..]}, ..]}]}``.
+
+        Raises ``ConfigError`` for what cannot be, and for memory that no other process can map.
+        """
+
+@final
+class StreamPoint:
+    """A point in a worker's stream; its event is used again when nobody holds it any more."""
+
+@final
 class WorkerClient:
     """One worker's session: registration and transfers. Connects, reconnects and registers again by itself."""
 
-    def __new__(cls, socket: str, engine_id: str, rank: int, shard: int, layout_json: str) -> Self:
-        """``layout_json``: ``{"hash_bytes": int, "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride", "segments": [[offset, length], ..]}, ..]}]}``."""
+    def __new__(
+        cls, socket: str, engine_id: str, rank: int, shard: int, layout: EngineLayout
+    ) -> Self: ...
     def identify(self, engine_key: bytes, namespace: bytes) -> None:
         """Tell which engine this worker is of; the first call starts the session. The same values again change nothing."""
-    def save(self, request_id: str, hashes: bytes, block_ids: Sequence[int]) -> int | None:
-        """Start a save; its transfer id, or None when there is no daemon to save to (nothing to wait for)."""
+    def mark(self, stream: int) -> StreamPoint | None:
+        """The end of what is in the CUDA stream now, for transfers that start after it; None for memory of the host, and when too many points are in use."""
+    def save(
+        self,
+        request_id: str,
+        hashes: bytes,
+        block_ids: Sequence[int],
+        point: StreamPoint | None = None,
+    ) -> int | None:
+        """Start a save, of memory on a GPU once the stream has come to ``point``; its transfer id, or None when there is no daemon to save to, or no point on a GPU (nothing to wait for)."""
     def load(
-        self, request_id: str, lease_id: int, boot_id: int, first: int, block_ids: Sequence[int]
+        self,
+        request_id: str,
+        lease_id: int,
+        boot_id: int,
+        first: int,
+        block_ids: Sequence[int],
+        point: StreamPoint | None = None,
     ) -> int:
-        """Start a load; its transfer id. A load that cannot start ends as failed at the next ``poll``."""
+        """Start a load, into memory on a GPU once the stream has come to ``point``; its transfer id. A load that cannot start ends as failed at the next ``poll``."""
     def revoke(self, transfer_id: int) -> bool:
         """Take the grant back. True: the blocks are free now. False: a copy is under way, wait for its end in ``poll``."""
     def poll(self) -> list[TransferEnd]:

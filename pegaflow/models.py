@@ -67,6 +67,27 @@ class Checksums:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    """One GPU that the daemon reaches engines' memory on."""
+
+    uuid: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The machine's GPUs, as the daemon has them."""
+
+    state: str
+    """``starting``, ``ready`` or ``none``."""
+    reason: str | None
+    """Why there are none."""
+    pinned_bytes: int
+    """Bytes of the pool that are pinned for copies."""
+    devices: tuple[Gpu, ...]
+
+
+@dataclass(frozen=True)
 class Blocks:
     """Blocks asked for since the start, by where they were."""
 
@@ -150,6 +171,7 @@ class Status:
     http_addr: str
     supervised: bool
     pool: Pool
+    gpus: Gpus
     taken_over: TakenOver | None
     checksums: Checksums
     blocks: Blocks

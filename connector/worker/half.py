@@ -24,6 +24,8 @@ class WorkerSide:
     """The orders of one worker, from the step that brings them to the report of their ends.
 
     ``open_client`` opens a session for an identity; it is called after ``registered``.
+    ``stream_of`` gives the stream on which vLLM launches work: a load waits for what was launched
+    before it, which may still use its blocks, and a save for the step that computes its blocks.
     """
 
     def __init__(
@@ -31,9 +33,10 @@ class WorkerSide:
         rank: int,
         open_client: Callable[[EngineIdentity], "WorkerClient"],
         attachment: Attachment,
+        stream_of: Callable[[], int] = lambda: 0,
     ) -> None:
         self._rank = rank
-        self._transfers = Transfers(open_client, attachment)
+        self._transfers = Transfers(open_client, attachment, stream_of)
         self._completion = Completion()
         self._layout: WorkerLayout | None = None
         self._asleep = False
@@ -79,9 +82,10 @@ class WorkerSide:
     def start_loads(self) -> None:
         """Start the step's loads; a second call in the same step does nothing."""
         orders, self._loads = self._loads, ()
+        point = self._transfers.mark() if orders else None
         for order in orders:
             transfer_id = self._transfers.load(
-                order.request_id, order.lease_id, order.boot_id, order.block_ids
+                order.request_id, order.lease_id, order.boot_id, order.block_ids, point
             )
             if transfer_id is None:
                 self._completion.load_ended(order, ok=False)
@@ -92,10 +96,13 @@ class WorkerSide:
     def start_saves(self) -> None:
         """Start the step's saves, after its forward; a second call does nothing."""
         orders, self._saves = self._saves, ()
+        point = self._transfers.mark() if orders else None
         for order in orders:
             hashes, block_ids = self._share_of(order)
             transfer_id = (
-                self._transfers.save(order.request_id, hashes, block_ids) if block_ids else None
+                self._transfers.save(order.request_id, hashes, block_ids, point)
+                if block_ids
+                else None
             )
             if transfer_id is None:
                 self._completion.save_ended(order)

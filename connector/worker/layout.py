@@ -135,10 +135,13 @@ def canonical(name: str) -> tuple[float, str]:
     return (int(number[1]) if number else float("inf"), name)
 
 
-def to_json(layers: Iterable[LayerLayout], *, num_blocks: int, hash_bytes: int) -> dict[str, Any]:
-    """The document that the native client registers."""
+def to_json(
+    layers: Iterable[LayerLayout], *, num_blocks: int, hash_bytes: int, memory: str = "host"
+) -> dict[str, Any]:
+    """The document that the native client registers; ``memory`` is ``host`` or ``cuda``."""
     return {
         "hash_bytes": hash_bytes,
+        "memory": memory,
         "groups": [
             {
                 "group": 0,

@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pegaflow.connector.compat import tensor_type
 from pegaflow.connector.facts import EngineFacts
@@ -17,6 +18,8 @@ from pegaflow.connector.worker.layout import (
     read_layers,
     to_json,
 )
+
+_MEMORY: Final = {"cpu": "host", "cuda": "cuda"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,21 @@ def read_tensors(
             "replicas": replicas,
         }
     )
-    document = to_json(layers, num_blocks=facts.num_blocks, hash_bytes=facts.hash_bytes)
+    document = to_json(
+        layers,
+        num_blocks=facts.num_blocks,
+        hash_bytes=facts.hash_bytes,
+        memory=_memory(kv_caches),
+    )
     return Registration(WorkerLayout(meaning.hex(), replicas), json.dumps(document))
+
+
+def _memory(kv_caches: Mapping[str, Tensor]) -> str:
+    """Where the cache is, as the native client calls it."""
+    kinds = sorted({tensor_type(tensor) for tensor in kv_caches.values()})
+    if len(kinds) == 1 and kinds[0] in _MEMORY:
+        return _MEMORY[kinds[0]]
+    raise LayoutError(f"the KV cache is on {' and '.join(kinds)}; cpu or cuda is supported")
 
 
 def _read(
@@ -64,10 +80,7 @@ def _read(
     for name, tensor in kv_caches.items():
         if not hasattr(tensor, "data_ptr"):
             raise LayoutError(f"the cache of layer {name} is not one tensor")
-        if tensor_type(tensor) != "cpu":
-            raise LayoutError(
-                f"the KV cache is on {tensor_type(tensor)} and only cpu is supported so far"
-            )
+    _memory(kv_caches)
     views = {
         name: TensorView(
             shape=tuple(tensor.shape),

@@ -8,16 +8,20 @@ from pegaflow.connector.metadata import EngineIdentity
 from pegaflow.connector.shield import report
 
 if TYPE_CHECKING:
-    from pegaflow._native import TransferEnd, WorkerClient
+    from pegaflow._native import StreamPoint, TransferEnd, WorkerClient
 
 
 class Transfers:
     """Starts, revokes and polls transfers; without a client everything ends at once."""
 
     def __init__(
-        self, open_client: Callable[[EngineIdentity], "WorkerClient"], attachment: Attachment
+        self,
+        open_client: Callable[[EngineIdentity], "WorkerClient"],
+        attachment: Attachment,
+        stream_of: Callable[[], int],
     ) -> None:
         self._open_client = open_client
+        self._stream_of = stream_of
         self._attachment = attachment
         self._client: WorkerClient | None = None
         self._identity: EngineIdentity | None = None
@@ -34,24 +38,45 @@ class Transfers:
         except Exception as error:
             report("joining the cache", error)
 
-    def save(self, request_id: str, hashes: bytes, block_ids: Sequence[int]) -> int | None:
+    def mark(self) -> "StreamPoint | None":
+        """The end of what vLLM has launched by now; None for memory of the host."""
+        if self._client is None:
+            return None
+        try:
+            return self._client.mark(self._stream_of())
+        except Exception as error:
+            report("marking a point in the stream", error)
+            return None
+
+    def save(
+        self,
+        request_id: str,
+        hashes: bytes,
+        block_ids: Sequence[int],
+        point: "StreamPoint | None",
+    ) -> int | None:
         """Start a save; its transfer id, or None when there is nothing to wait for."""
         if self._client is None:
             return None
         try:
-            return self._client.save(request_id, hashes, block_ids)
+            return self._client.save(request_id, hashes, block_ids, point)
         except Exception as error:
             report("starting a save", error)
             return None
 
     def load(
-        self, request_id: str, lease_id: int, boot_id: int, block_ids: Sequence[int]
+        self,
+        request_id: str,
+        lease_id: int,
+        boot_id: int,
+        block_ids: Sequence[int],
+        point: "StreamPoint | None",
     ) -> int | None:
         """Start a load; its transfer id, or None when it has failed already."""
         if self._client is None or lease_id == 0:
             return None
         try:
-            return self._client.load(request_id, lease_id, boot_id, 0, block_ids)
+            return self._client.load(request_id, lease_id, boot_id, 0, block_ids, point)
         except Exception as error:
             report("starting a load", error)
             return None

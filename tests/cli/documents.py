@@ -54,6 +54,14 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "no_space": 0,
             "fallback": None,
         },
+        "gpus": {
+            "state": "ready",
+            "reason": None,
+            "pinned_bytes": 1073741824,
+            "devices": [
+                {"uuid": "GPU-1d2c3b4a-5968-7786-95a4-b3c2d1e0ff0e", "name": "NVIDIA H200"}
+            ],
+        },
         "taken_over": {
             "blocks": 64,
             "bytes": 67108864,

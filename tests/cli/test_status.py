@@ -40,6 +40,7 @@ def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: Command
         pool=pool,
         ready_percent=50.0,
         blocks=dict.fromkeys(["requested", "memory", "ssd", "remote", "miss"], 0),
+        gpus={"state": "none", "reason": "no driver", "pinned_bytes": 0, "devices": []},
         taken_over=None,
         engines=[],
         namespaces=[],

@@ -167,6 +167,8 @@ class FakeWorkerClient:
         self.memory = memory
         self.transfers: dict[int, Transfer] = {}
         self.ends: list[FakeEnd] = []
+        self.marks: list[int] = []
+        """The streams of which a point was asked for."""
         self.next_id = 0
         self.identity: tuple[bytes, bytes] | None = None
         self.fails = 0.1
@@ -176,14 +178,28 @@ class FakeWorkerClient:
     def identify(self, engine_key: bytes, namespace: bytes) -> None:
         self.identity = (engine_key, namespace)
 
-    def save(self, request_id: str, hashes: bytes, block_ids: Sequence[int]) -> int | None:
+    def mark(self, stream: int) -> int | None:
+        self.marks.append(stream)
+        return len(self.marks)
+
+    def save(
+        self, request_id: str, hashes: bytes, block_ids: Sequence[int], point: int | None
+    ) -> int | None:
+        assert point == len(self.marks), "it waits for another step than its own"
         if not self.daemon.running:
             return None
         return self._start("save", request_id, _split(hashes), list(block_ids), None)
 
     def load(
-        self, request_id: str, lease_id: int, boot_id: int, first: int, block_ids: Sequence[int]
+        self,
+        request_id: str,
+        lease_id: int,
+        boot_id: int,
+        first: int,
+        block_ids: Sequence[int],
+        point: int | None,
     ) -> int:
+        assert point == len(self.marks), "it waits for another step than its own"
         lease = self.daemon.leases[lease_id]
         keys = lease.keys[first : first + len(block_ids)]
         assert len(keys) == len(block_ids), "more blocks than the lease has"

@@ -167,27 +167,35 @@ def test_a_random_hash_seed_is_said_loudly_with_the_remedy(
     assert "set PYTHONHASHSEED=0 for all engines" in caplog.text
 
 
-def test_a_cache_on_a_device_is_left_alone_with_one_sentence(
+def test_a_cache_on_an_unknown_device_is_left_alone_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Rig(monkeypatch)
-    rig.register("cuda")
+    rig.register("xpu")
     rig.step()
     rig.step()
 
     request = FakeRequest.of_blocks(2)
     assert rig.scheduler.get_num_new_matched_tokens(request, 0) == (0, False)
-    sentence = "worker 0: the KV cache is on cuda and only cpu is supported so far"
+    sentence = "worker 0: the KV cache is on xpu; cpu or cuda is supported"
     assert caplog.text.count(sentence) == 1
 
 
-def test_one_tensor_across_layers_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_one_tensor_across_layers_is_registered_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig(monkeypatch)
+    rig.worker.register_cross_layers_kv_cache(FakeTensor(1 << 30), None)
+    rig.step()
+    rig.step()
+    assert rig.daemon.clients, "the worker has not joined the engine"
+
+
+@pytest.mark.parametrize(("device", "prefers"), [("cpu", False), ("cuda", True), ("xpu", False)])
+def test_blocks_across_layers_are_asked_for_on_nvidia_gpus_alone(
+    monkeypatch: pytest.MonkeyPatch, device: str, prefers: bool
 ) -> None:
     rig = Rig(monkeypatch)
-    rig.worker.register_cross_layers_kv_cache(FakeTensor(0), None)
-    rig.step()
-    assert "one tensor across layers is not supported" in caplog.text
+    rig.config.device_config = SimpleNamespace(device_type=device)
+    assert rig.worker.prefer_cross_layer_blocks is prefers
 
 
 def test_weights_that_nothing_names_are_refused_but_the_engine_serves(

@@ -314,6 +314,7 @@ def test_the_document_for_the_daemon_has_all_that_a_copy_needs() -> None:
 
     assert to_json(layers, num_blocks=BLOCKS, hash_bytes=32) == {
         "hash_bytes": 32,
+        "memory": "host",
         "groups": [
             {
                 "group": 0,

@@ -1,11 +1,18 @@
-"""Both halves of a connector in this process, attached to a daemon, over an ``EngineMemory``."""
+"""Both halves of a connector in this process, attached to a daemon."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pegaflow._native import Lookup, SchedulerClient, TransferEnd, WorkerClient
+from pegaflow._native import (
+    EngineLayout,
+    Lookup,
+    SchedulerClient,
+    StreamPoint,
+    TransferEnd,
+    WorkerClient,
+)
 from tests.engine.closing import Closing
 from tests.engine.waiting import wait_until
 from tests.fence.engine_memory import HASH_BYTES, EngineMemory
@@ -19,18 +26,17 @@ def fresh_hashes(count: int) -> list[bytes]:
     return [os.urandom(HASH_BYTES) for _ in range(count)]
 
 
-class AttachedEngine(Closing):
+class AttachedHalves(Closing):
     """One scheduler side and one worker; engines with the same ``namespace`` share blocks."""
 
-    def __init__(self, socket: Path, memory: EngineMemory, namespace: bytes | None = None) -> None:
-        self.memory = memory
+    def __init__(self, socket: Path, layout_json: str, namespace: bytes | None = None) -> None:
         self.namespace = namespace or os.urandom(32)
         self._requests = 0
         key = os.urandom(16)
         self.scheduler = SchedulerClient(
             str(socket), key, "test-engine", self.namespace, "random-bytes", workers=1, shards=1
         )
-        self.worker = WorkerClient(str(socket), "test-engine", 0, 0, memory.layout_json())
+        self.worker = WorkerClient(str(socket), "test-engine", 0, 0, EngineLayout(layout_json))
         self.worker.identify(key, self.namespace)
         self.wait_attached()
 
@@ -64,9 +70,14 @@ class AttachedEngine(Closing):
         self.scheduler.forget(request)
         return answer.memory_blocks
 
-    def start_save(self, hashes: Sequence[bytes], blocks: Sequence[int]) -> int:
-        """Begin to save ``blocks``: the transfer."""
-        transfer = self.worker.save(self.new_request(), b"".join(hashes), blocks)
+    def start_save(
+        self,
+        hashes: Sequence[bytes],
+        blocks: Sequence[int],
+        point: StreamPoint | None = None,
+    ) -> int:
+        """Begin to save ``blocks``, of a GPU once its stream is at ``point``: the transfer."""
+        transfer = self.worker.save(self.new_request(), b"".join(hashes), blocks, point)
         assert transfer is not None, "no daemon to save to"
         return transfer
 
@@ -74,13 +85,18 @@ class AttachedEngine(Closing):
         """Save ``blocks`` and wait for the end."""
         return self.wait_end(self.start_save(hashes, blocks))
 
-    def start_load(self, hashes: Sequence[bytes], blocks: Sequence[int]) -> int:
+    def start_load(
+        self,
+        hashes: Sequence[bytes],
+        blocks: Sequence[int],
+        point: StreamPoint | None = None,
+    ) -> int:
         """Look ``hashes`` up, which must all be cached, and begin to load them: the transfer."""
         request, answer = self.lookup(hashes)
         assert answer.memory_blocks == len(hashes), "not all blocks are cached"
         lease = self.scheduler.take(request)
         assert lease is not None
-        return self.worker.load(request, *lease, 0, blocks)
+        return self.worker.load(request, *lease, 0, blocks, point)
 
     def load(self, hashes: Sequence[bytes], blocks: Sequence[int]) -> TransferEnd:
         """Load the cached ``hashes`` into ``blocks`` and wait for the end."""
@@ -97,6 +113,14 @@ class AttachedEngine(Closing):
         """Leave the daemon."""
         self.worker.close()
         self.scheduler.close()
+
+
+class AttachedEngine(AttachedHalves):
+    """Both over an ``EngineMemory``."""
+
+    def __init__(self, socket: Path, memory: EngineMemory, namespace: bytes | None = None) -> None:
+        self.memory = memory
+        super().__init__(socket, memory.layout_json(), namespace)
 
 
 def _ready(lookup: Lookup) -> Lookup | None:

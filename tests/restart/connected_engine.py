@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pegaflow._native import SchedulerClient, WorkerClient
+from pegaflow._native import EngineLayout, SchedulerClient, WorkerClient
 from pegaflow.connector.attachment import Attachment
 from pegaflow.connector.metadata import EngineIdentity, LoadOrder, WorkerLayout, WorkerReport
 from pegaflow.connector.scheduler.half import SchedulerSide
@@ -54,7 +54,7 @@ class ConnectedEngine(Closing):
         )
         report = WorkerReport(layouts={0: WorkerLayout("layout", 1)})
         self.side.workers_said(Said(kv_connector_worker_meta=report))
-        self.worker = WorkerClient(self._socket, "engine", 0, 0, memory.layout_json())
+        self.worker = WorkerClient(self._socket, "engine", 0, 0, EngineLayout(memory.layout_json()))
         identity = membership.identity
         assert identity is not None
         self.worker.identify(identity.engine_key, identity.namespace)

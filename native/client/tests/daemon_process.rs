@@ -140,7 +140,7 @@ impl Drop for Daemon {
 fn copying(stage: &Stage) -> (Daemon, WorkerClient, u64) {
     let mut daemon = Daemon::start(&stage.socket);
     let worker = registered(stage);
-    let id = worker.load("l", 1, BOOT, 0, vec![1]).unwrap();
+    let id = worker.load("l", 1, BOOT, 0, vec![1], None).unwrap();
     daemon.expect("taken");
     (daemon, worker, id)
 }
@@ -194,15 +194,15 @@ fn transfers_to_a_stopped_daemon_are_given_up_within_seconds() {
     let worker = registered(&stage);
     daemon.signal(Signal::STOP);
     let begun = Instant::now();
-    let save = worker.save("s", hashes(1, 1), vec![0]).unwrap().unwrap();
-    let load = worker.load("l", 1, BOOT, 0, vec![1]).unwrap();
+    let save = worker.save("s", hashes(1, 1), vec![0], None).unwrap().unwrap();
+    let load = worker.load("l", 1, BOOT, 0, vec![1], None).unwrap();
     let mut given_up = ends(&worker, 2);
     given_up.sort_by_key(|end| end.transfer_id);
     assert_failed(&given_up[0], save);
     assert_failed(&given_up[1], load);
     assert!(begun.elapsed() < ON_A_BUSY_MACHINE, "{:?}", begun.elapsed());
     eventually("nothing is sent to it any more", || {
-        worker.save("s", hashes(1, 1), vec![0]).unwrap().is_none()
+        worker.save("s", hashes(1, 1), vec![0], None).unwrap().is_none()
     });
     daemon.signal(Signal::CONT);
 }

@@ -26,6 +26,8 @@ pub enum ErrorKind {
     PeerEnded,
     /// Stored bytes are not what was stored.
     Corrupt,
+    /// Nothing in this process works with the GPU any more.
+    GpuLost,
 }
 
 /// The result of what the core does.

@@ -4,6 +4,7 @@
 
 mod arena;
 pub mod copy;
+pub mod cuda;
 pub mod error;
 pub mod eviction;
 pub mod grant;

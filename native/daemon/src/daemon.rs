@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pegaflow_core::copy::CopyThreads;
+use pegaflow_core::cuda::Gpus;
 use pegaflow_core::error::Result;
 use pegaflow_core::lease::LeaseTable;
 use pegaflow_core::store::{Store, StoreConfig};
@@ -13,7 +14,7 @@ use crate::config::DaemonConfig;
 use crate::lifecycle::Lifecycle;
 use crate::session::Sessions;
 use crate::telemetry::{Direction, Metrics};
-use crate::transfer::TransferThreads;
+use crate::transfer::{PointWatch, TransferThreads};
 
 /// One daemon.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Daemon {
     pub(crate) leases: Arc<LeaseTable>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) copy_threads: Arc<CopyThreads>,
+    pub(crate) gpus: Arc<Gpus>,
+    pub(crate) points: PointWatch,
     pub(crate) saves: TransferThreads,
     pub(crate) loads: TransferThreads,
     pub(crate) metrics: Metrics,
@@ -48,6 +51,8 @@ impl Daemon {
         Ok(Arc::new(Self {
             sessions: Sessions::new(Arc::clone(&store), Arc::clone(&leases), metrics.clone()),
             copy_threads: CopyThreads::start(config.copy_threads)?,
+            gpus: Gpus::start(&store)?,
+            points: PointWatch::start()?,
             saves: TransferThreads::start(Direction::Save)?,
             loads: TransferThreads::start(Direction::Load)?,
             config,

@@ -132,6 +132,7 @@ async fn drain(daemon: Arc<Daemon>) {
         tracing::warn!(?limit, "transfers are still under way: they end with the process");
     }
     daemon.sessions.end_all(EndReason::DaemonEnded);
+    daemon.gpus.close();
     let kept = daemon
         .store
         .close(daemon.lifecycle.is_purge())

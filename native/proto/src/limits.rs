@@ -10,6 +10,10 @@ pub const BLOCKS_PER_TRANSFER: usize = 16_384;
 pub const SEGMENTS_PER_BLOCK: usize = 65_536;
 /// Layers in one cache group.
 pub const LAYERS_PER_GROUP: usize = 4_096;
+/// Allocations that one worker's layers lie in.
+pub const ALLOCATIONS: usize = 4_096;
+/// Points of its stream that one worker can name at one time.
+pub const POINTS: usize = 1_024;
 /// Engine sessions at one time.
 pub const SESSIONS: usize = 1_024;
 /// Leases that one session holds at one time.

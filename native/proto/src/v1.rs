@@ -127,20 +127,35 @@ pub struct RegisterRequest {
     /// One entry a cache group; only one group is supported so far.
     #[prost(message, repeated, tag = "4")]
     pub groups: ::prost::alloc::vec::Vec<GroupLayout>,
-    #[prost(oneof = "register_request::Memory", tags = "5")]
+    #[prost(oneof = "register_request::Memory", tags = "5, 6")]
     pub memory: ::core::option::Option<register_request::Memory>,
 }
 /// Nested message and enum types in `RegisterRequest`.
 pub mod register_request {
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Memory {
         #[prost(message, tag = "5")]
         Host(super::HostMemory),
+        #[prost(message, tag = "6")]
+        Cuda(super::CudaMemory),
     }
 }
 /// Memory of the peer's process, reached by process_vm_readv and \_writev.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HostMemory {}
+/// Memory on a GPU, reached by CUDA IPC. Handles are the driver's 64 bytes as they are.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CudaMemory {
+    /// 16 bytes: processes number GPUs as they like.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub gpu_uuid: ::prost::bytes::Bytes,
+    /// Handles of the allocations, each once.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub allocations: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Handles of the interprocess events that transfers name points of the peer's stream by.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub points: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GroupLayout {
     #[prost(uint32, tag = "1")]
@@ -162,6 +177,9 @@ pub struct LayerLayout {
     pub block_stride: u64,
     #[prost(message, repeated, tag = "4")]
     pub segments: ::prost::alloc::vec::Vec<Segment>,
+    /// CudaMemory only: the allocation from whose first byte base_address counts.
+    #[prost(uint32, tag = "5")]
+    pub allocation: u32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Segment {
@@ -324,6 +342,9 @@ pub struct SaveRequest {
     pub block_ids: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "8")]
     pub grant: ::core::option::Option<Grant>,
+    /// CudaMemory only: the index in its points of the one that the daemon waits for before it copies.
+    #[prost(uint32, optional, tag = "9")]
+    pub point: ::core::option::Option<u32>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SaveResponse {
@@ -365,6 +386,9 @@ pub struct LoadRequest {
     pub block_ids: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "8")]
     pub grant: ::core::option::Option<Grant>,
+    /// As in SaveRequest.
+    #[prost(uint32, optional, tag = "9")]
+    pub point: ::core::option::Option<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LoadResponse {

@@ -5,6 +5,7 @@
 mod control;
 mod enter;
 mod error;
+mod layout;
 mod lookup;
 mod scheduler;
 mod serve;
@@ -20,6 +21,8 @@ mod _native {
     use super::control::{purge, status, stop};
     #[pymodule_export]
     use super::error::{CallTimeout, ConfigError, NativeError, Refused, Unreachable};
+    #[pymodule_export]
+    use super::layout::{EngineLayout, StreamPoint};
     #[pymodule_export]
     use super::lookup::Lookup;
     #[pymodule_export]

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use pegaflow_client::{EngineLayout, WorkerConfig};
+use pegaflow_client::WorkerConfig;
 use pyo3::prelude::*;
 
 use crate::enter::enter;
+use crate::layout::{EngineLayout, StreamPoint};
 use crate::scheduler::fixed;
 use crate::transfer_end::TransferEnd;
 
@@ -24,16 +26,15 @@ impl WorkerClient {
         engine_id: String,
         rank: u32,
         shard: u32,
-        layout_json: &str,
+        layout: &EngineLayout,
     ) -> PyResult<Self> {
         enter(py, || {
-            let layout = EngineLayout::from_json(layout_json)?;
             pegaflow_client::WorkerClient::new(WorkerConfig {
                 socket,
                 engine_id,
                 rank,
                 shard,
-                layout,
+                layout: layout.0.clone(),
             })
         })
         .map(Self)
@@ -44,17 +45,26 @@ impl WorkerClient {
         enter(py, || self.0.identify(engine_key, namespace))
     }
 
+    fn mark(&self, py: Python<'_>, stream: u64) -> PyResult<Option<StreamPoint>> {
+        Ok(enter(py, || self.0.mark(stream))?.map(StreamPoint))
+    }
+
+    #[pyo3(signature = (request_id, hashes, block_ids, point = None))]
     fn save(
         &self,
         py: Python<'_>,
         request_id: &str,
         hashes: &[u8],
         block_ids: Vec<u32>,
+        point: Option<&StreamPoint>,
     ) -> PyResult<Option<u64>> {
         let hashes = Bytes::copy_from_slice(hashes);
-        enter(py, || self.0.save(request_id, hashes, block_ids))
+        let point = point.map(|point| Arc::clone(&point.0));
+        enter(py, || self.0.save(request_id, hashes, block_ids, point))
     }
 
+    #[pyo3(signature = (request_id, lease_id, boot_id, first, block_ids, point = None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's, which names them")]
     fn load(
         &self,
         py: Python<'_>,
@@ -63,9 +73,12 @@ impl WorkerClient {
         boot_id: u64,
         first: u32,
         block_ids: Vec<u32>,
+        point: Option<&StreamPoint>,
     ) -> PyResult<u64> {
+        let point = point.map(|point| Arc::clone(&point.0));
         enter(py, || {
-            self.0.load(request_id, lease_id, boot_id, first, block_ids)
+            self.0
+                .load(request_id, lease_id, boot_id, first, block_ids, point)
         })
     }
 

@@ -1,8 +1,10 @@
 //! What a worker is, and where its blocks are.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use pegaflow_core::cuda::{Export, StreamPoint};
 use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
 use pegaflow_proto::PROTOCOL_VERSION;
 use pegaflow_proto::limits::{HASH_BYTES_MAX, HASH_BYTES_MIN};
@@ -33,6 +35,8 @@ pub struct WorkerConfig {
 pub struct EngineLayout {
     hash_bytes: u32,
     groups: Vec<v1::GroupLayout>,
+    /// For memory on a GPU; None for that of this process.
+    export: Option<Arc<Export>>,
 }
 
 /// Which engine a worker is of.
@@ -46,7 +50,17 @@ pub(super) struct EngineIdentity {
 #[serde(deny_unknown_fields)]
 struct LayoutJson {
     hash_bytes: u32,
+    #[serde(default)]
+    memory: MemoryJson,
     groups: Vec<GroupJson>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum MemoryJson {
+    #[default]
+    Host,
+    Cuda,
 }
 
 #[derive(Deserialize)]
@@ -67,8 +81,9 @@ struct LayerJson {
 }
 
 impl EngineLayout {
-    /// From JSON: `{"hash_bytes", "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride",
-    /// "segments": [[offset, length], ..]}, ..]}]}`.
+    /// From JSON: `{"hash_bytes", "memory", "groups": [{"group", "num_blocks", "layers": [{"name", "base_address", "block_stride",
+    /// "segments": [[offset, length], ..]}, ..]}]}`. Memory is `host`, which is the default, or `cuda`: then this process's
+    /// allocations are exported, which fails for those that no other process can map.
     pub fn from_json(json: &str) -> Result<Self> {
         let layout: LayoutJson = serde_json::from_str(json).map_err(|error| {
             ClientError::new(
@@ -95,10 +110,63 @@ impl EngineLayout {
             .groups
             .into_iter()
             .map(GroupJson::checked)
-            .collect::<Result<_>>()?;
-        Ok(Self {
+            .collect::<Result<Vec<_>>>()?;
+        let is_exported = layout.memory == MemoryJson::Cuda;
+        let mut layout = Self {
             hash_bytes: layout.hash_bytes,
+            export: is_exported.then(|| export(&groups)).transpose()?,
             groups,
+        };
+        layout.place()?;
+        Ok(layout)
+    }
+
+    /// The end of what is in the stream now, on which transfers of GPU memory wait; `stream` is as the CUDA runtime has it.
+    /// None for memory of this process, and when too many points are in use.
+    pub fn mark(&self, stream: u64) -> Result<Option<StreamPoint>> {
+        match &self.export {
+            Some(export) => export.record(stream).map_err(of_core),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether transfers have to name a point.
+    pub(super) fn has_points(&self) -> bool {
+        self.export.is_some()
+    }
+
+    /// Has the layers of exported memory count from the first byte of their allocation.
+    fn place(&mut self) -> Result<()> {
+        let Some(export) = &self.export else {
+            return Ok(());
+        };
+        for layer in self.groups.iter_mut().flat_map(|group| &mut group.layers) {
+            let (allocation, offset) = export.place(layer.base_address).ok_or_else(|| {
+                ClientError::new(
+                    ClientErrorKind::Config,
+                    format!("layer {:?} is in no allocation", layer.name),
+                )
+            })?;
+            layer.allocation = allocation as u32;
+            layer.base_address = offset;
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> register_request::Memory {
+        let Some(export) = &self.export else {
+            return register_request::Memory::Host(v1::HostMemory {});
+        };
+        let allocations = export.allocations().iter();
+        register_request::Memory::Cuda(v1::CudaMemory {
+            gpu_uuid: Bytes::copy_from_slice(&export.uuid().0),
+            allocations: allocations
+                .map(|allocation| Bytes::copy_from_slice(&allocation.handle.0))
+                .collect(),
+            points: export
+                .events()
+                .map(|event| Bytes::copy_from_slice(&event.0))
+                .collect(),
         })
     }
 
@@ -106,6 +174,17 @@ impl EngineLayout {
     pub fn hash_bytes(&self) -> u32 {
         self.hash_bytes
     }
+}
+
+fn export(groups: &[v1::GroupLayout]) -> Result<Arc<Export>> {
+    let layers = groups.iter().flat_map(|group| &group.layers);
+    Export::new(layers.map(|layer| layer.base_address))
+        .map(Arc::new)
+        .map_err(of_core)
+}
+
+fn of_core(error: pegaflow_core::error::Error) -> ClientError {
+    ClientError::new(ClientErrorKind::Config, error.message())
 }
 
 impl GroupJson {
@@ -147,6 +226,7 @@ fn to_message(layer: LayerLayout) -> v1::LayerLayout {
         name: layer.name,
         base_address: layer.base_address,
         block_stride: layer.block_stride,
+        allocation: 0,
         segments: segments
             .map(|segment| v1::Segment {
                 offset: segment.offset,
@@ -176,7 +256,7 @@ impl WorkerConfig {
             namespace: Bytes::copy_from_slice(&identity.namespace),
             hash_bytes: self.layout.hash_bytes,
             groups: self.layout.groups.clone(),
-            memory: Some(register_request::Memory::Host(v1::HostMemory {})),
+            memory: Some(self.layout.memory()),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::MutexGuard;
+use pegaflow_core::cuda::StreamPoint;
 use pegaflow_core::grant::IssuedGrant;
 use pegaflow_proto::v1::{Grant, LoadRequest, SaveRequest};
 use tonic::{Response, Status};
@@ -75,8 +76,21 @@ impl WorkerClient {
         Ok(())
     }
 
-    /// Starts a save; `None` when there is no daemon to save to: nothing to wait for.
-    pub fn save(&self, request_id: &str, hashes: Bytes, block_ids: Vec<u32>) -> Result<Option<u64>> {
+    /// The end of what is in this thread's stream now, for transfers that start after it; see [`EngineLayout::mark`].
+    pub fn mark(&self, stream: u64) -> Result<Option<Arc<StreamPoint>>> {
+        self.background.check_process()?;
+        Ok(self.shared.config.layout.mark(stream)?.map(Arc::new))
+    }
+
+    /// Starts a save, of memory on a GPU once its stream has come to `point`; `None` when there is no daemon to save to, or no
+    /// point to wait for: nothing to wait for.
+    pub fn save(
+        &self,
+        request_id: &str,
+        hashes: Bytes,
+        block_ids: Vec<u32>,
+        point: Option<Arc<StreamPoint>>,
+    ) -> Result<Option<u64>> {
         self.background.check_process()?;
         let hash_bytes = self.shared.config.layout.hash_bytes();
         if hashes.len() != block_ids.len() * hash_bytes as usize {
@@ -93,7 +107,8 @@ impl WorkerClient {
         let registration = state
             .registration
             .clone()
-            .filter(|registration| !registration.session.is_draining());
+            .filter(|registration| !registration.session.is_draining())
+            .filter(|_| self.is_in_order(point.as_deref()));
         let issued = registration.and_then(|registration| Some((issue(&registration).ok()?, registration)));
         let Some((grant, registration)) = issued else {
             state.transfers.skip_save();
@@ -108,18 +123,21 @@ impl WorkerClient {
             hashes,
             block_ids,
             grant: Some(message_of(&grant)),
+            point: point.as_deref().map(StreamPoint::event),
         };
         let transfer = Transfer {
             request_id: request_id.to_owned(),
             kind: TransferKind::Save,
             blocks: request.block_ids.len() as u32,
+            point,
         };
         let mut rpc = registration.session.rpc();
         let call = async move { rpc.save(request).await };
         Ok(Some(self.start(state, transfer, grant, registration, call)))
     }
 
-    /// Starts a load of blocks `first..` of a lease. One that cannot start ends as failed at the next [`poll`](Self::poll).
+    /// Starts a load of blocks `first..` of a lease, into memory on a GPU once its stream has come to `point`: what was queued
+    /// before may still use the blocks. One that cannot start ends as failed at the next [`poll`](Self::poll).
     pub fn load(
         &self,
         request_id: &str,
@@ -127,12 +145,14 @@ impl WorkerClient {
         boot_id: u64,
         first: u32,
         block_ids: Vec<u32>,
+        point: Option<Arc<StreamPoint>>,
     ) -> Result<u64> {
         self.background.check_process()?;
         let transfer = Transfer {
             request_id: request_id.to_owned(),
             kind: TransferKind::Load,
             blocks: block_ids.len() as u32,
+            point: point.clone(),
         };
         let mut state = self.shared.lock();
         let Some(registration) = state.registration.clone() else {
@@ -144,6 +164,11 @@ impl WorkerClient {
             return Ok(state
                 .transfers
                 .begin_failed(transfer, "the daemon that gave the lease is no more"));
+        }
+        if !self.is_in_order(point.as_deref()) {
+            return Ok(state
+                .transfers
+                .begin_failed(transfer, "too many points of this worker's stream are in use"));
         }
         let grant = match issue(&registration) {
             Ok(grant) => grant,
@@ -158,6 +183,7 @@ impl WorkerClient {
             first,
             block_ids,
             grant: Some(message_of(&grant)),
+            point: point.as_deref().map(StreamPoint::event),
         };
         let mut rpc = registration.session.rpc();
         let call = async move { rpc.load(request).await };
@@ -187,6 +213,11 @@ impl WorkerClient {
         self.background
             .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, answered));
         id
+    }
+
+    /// Whether the daemon can tell when the blocks may be touched.
+    fn is_in_order(&self, point: Option<&StreamPoint>) -> bool {
+        point.is_some() || !self.shared.config.layout.has_points()
     }
 
     /// Takes the grant back. True: the blocks are free now. False: a copy is under way, its end comes in [`poll`](Self::poll).

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pegaflow_core::cuda::StreamPoint;
 use pegaflow_core::grant::{IssuedGrant, Revoke};
 use tokio::sync::Notify;
 
@@ -64,6 +65,8 @@ pub(super) struct Transfer {
     pub(super) request_id: String,
     pub(super) kind: TransferKind,
     pub(super) blocks: u32,
+    /// What it waits for; recorded again only when the transfer has ended.
+    pub(super) point: Option<Arc<StreamPoint>>,
 }
 
 #[derive(Debug)]
@@ -204,7 +207,9 @@ impl Transfers {
             request_id,
             kind,
             blocks,
+            point,
         } = transfer;
+        drop(point);
         let Outcome { ok, bytes, message } = outcome;
         let (failed, moved) = match kind {
             TransferKind::Save => (&mut self.counters.saves_failed, &mut self.counters.saved_bytes),

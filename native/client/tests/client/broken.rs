@@ -60,12 +60,12 @@ fn finds(scheduler: &SchedulerClient) -> bool {
 }
 
 fn save(worker: &WorkerClient) -> bool {
-    let started = worker.save("s", hashes(1, 1), vec![0]).unwrap();
+    let started = worker.save("s", hashes(1, 1), vec![0], None).unwrap();
     started.is_some() && ends(worker, 1)[0].ok
 }
 
 fn load(worker: &WorkerClient) -> bool {
-    worker.load("l", 7, BOOT, 0, vec![0]).unwrap();
+    worker.load("l", 7, BOOT, 0, vec![0], None).unwrap();
     ends(worker, 1)[0].ok
 }
 

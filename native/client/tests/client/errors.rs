@@ -57,11 +57,11 @@ fn an_error_of_any_code_is_no_hits_a_failed_save_and_a_failed_load() {
 
         assert_eq!(ask(&scheduler, "r").state, LookupState::Off, "{code:?}");
         // One at a time: an error that ends the session would end the other too.
-        let save = worker.save("r", hashes(1, 1), vec![0]).unwrap().unwrap();
+        let save = worker.save("r", hashes(1, 1), vec![0], None).unwrap().unwrap();
         let end = &ends(&worker, 1)[0];
         assert_eq!((end.transfer_id, end.ok), (save, false), "{code:?}");
         eventually("registered", || worker.attached().unwrap());
-        let load = worker.load("r", 7, BOOT, 0, vec![0]).unwrap();
+        let load = worker.load("r", 7, BOOT, 0, vec![0], None).unwrap();
         let end = &ends(&worker, 1)[0];
         assert_eq!((end.transfer_id, end.ok), (load, false), "{code:?}");
 
@@ -69,11 +69,11 @@ fn an_error_of_any_code_is_no_hits_a_failed_save_and_a_failed_load() {
         eventually("hits", || ask(&scheduler, "r").state == LookupState::Ready);
         eventually("saves", || {
             worker
-                .save("r", hashes(1, 1), vec![0])
+                .save("r", hashes(1, 1), vec![0], None)
                 .unwrap()
                 .is_some_and(|_| ends(&worker, 1)[0].ok)
         });
-        worker.load("r", 7, BOOT, 0, vec![0]).unwrap();
+        worker.load("r", 7, BOOT, 0, vec![0], None).unwrap();
         assert!(ends(&worker, 1)[0].ok, "{code:?}");
     }
 }

@@ -36,7 +36,7 @@ fn a_forked_child_is_refused_with_a_sentence_and_the_parent_goes_on() {
         || is_refused(scheduler.take("r")) && is_refused(scheduler.close())
     ));
     assert!(holds_in_a_child(
-        || is_refused(worker.poll()) && is_refused(worker.load("r", 1, 1, 0, vec![]))
+        || is_refused(worker.poll()) && is_refused(worker.load("r", 1, 1, 0, vec![], None))
     ));
     assert!(scheduler.attached().unwrap());
 }

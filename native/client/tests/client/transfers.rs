@@ -86,11 +86,11 @@ fn waiting(gate: &Gate) -> Script {
 }
 
 fn save(worker: &WorkerClient, request_id: &str) -> Option<u64> {
-    worker.save(request_id, hashes(1, 2), vec![4, 5]).unwrap()
+    worker.save(request_id, hashes(1, 2), vec![4, 5], None).unwrap()
 }
 
 fn load(worker: &WorkerClient, request_id: &str) -> u64 {
-    worker.load(request_id, 7, BOOT, 3, vec![8, 9]).unwrap()
+    worker.load(request_id, 7, BOOT, 3, vec![8, 9], None).unwrap()
 }
 
 fn only(mut ended: Vec<TransferEnd>) -> TransferEnd {
@@ -184,7 +184,7 @@ fn without_a_registration_a_save_is_nothing_and_a_load_fails() {
 fn a_lease_of_another_daemon_is_a_failed_load() {
     let stage = Stage::new();
     let (daemon, worker) = stage.registered_worker(Script::default());
-    worker.load("l", 7, BOOT + 1, 0, vec![1]).unwrap();
+    worker.load("l", 7, BOOT + 1, 0, vec![1], None).unwrap();
     assert!(!only(worker.poll().unwrap()).ok);
     assert!(daemon.seen(|seen| seen.loads.is_empty()));
 }
@@ -378,6 +378,6 @@ fn a_closed_client_has_taken_every_grant_back() {
 #[test]
 fn hashes_that_do_not_fit_the_blocks_are_a_mistake() {
     let worker = Stage::new().worker();
-    let error = worker.save("s", hashes(1, 2), vec![1, 2, 3]).unwrap_err();
+    let error = worker.save("s", hashes(1, 2), vec![1, 2, 3], None).unwrap_err();
     assert_eq!(error.kind(), ClientErrorKind::Config);
 }

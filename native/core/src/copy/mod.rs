@@ -2,12 +2,15 @@
 //!
 //! Every engine of this trait passes the one suite in `tests/conformance.rs`.
 
+mod cuda;
 mod host;
 mod page;
 mod threads;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::BlockLayout;
 
+pub use cuda::{CudaCopyEngine, CudaLayer, CudaMemory};
 pub use host::HostCopyEngine;
 pub use page::{LoadPage, SavePage};
 pub use threads::CopyThreads;
@@ -23,8 +26,13 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// Both calls return when every copy that they began has ended, also on an error: the pages and the blocks are then nobody's
 /// but the caller's and the engine's.
 pub trait CopyEngine: Send + Sync {
+    /// Where the blocks are, and how many.
+    fn layout(&self) -> &BlockLayout;
+
     /// The bytes of one block, and of its page.
-    fn page_bytes(&self) -> u64;
+    fn page_bytes(&self) -> u64 {
+        self.layout().page_bytes()
+    }
 
     /// Copies blocks of the engine into pages. After an error the pages hold nothing of value.
     fn read(&self, pages: &[SavePage<'_>]) -> Result<()>;
@@ -32,10 +40,29 @@ pub trait CopyEngine: Send + Sync {
     /// Copies pages into blocks of the engine. After an error the blocks hold nothing of value.
     fn write(&self, pages: &[LoadPage<'_>]) -> Result<()>;
 
-    /// How many blocks to give one call, so that a grant is never taken for long: 8 MiB, or one block where it is larger.
+    /// How many blocks to give one call, so that a grant is never taken for long; one block where it is larger.
     fn batch_blocks(&self) -> usize {
-        usize::try_from(BATCH_BYTES / self.page_bytes().max(1))
+        usize::try_from(self.batch_bytes() / self.page_bytes().max(1))
             .unwrap_or(usize::MAX)
             .max(1)
+    }
+
+    /// Bytes that a caller should give one call.
+    fn batch_bytes(&self) -> u64 {
+        BATCH_BYTES
+    }
+
+    /// Points of its stream that the engine can name; none where its memory is complete whenever it asks.
+    fn points(&self) -> u32 {
+        0
+    }
+
+    /// Whether the engine's stream has come to a point that it named. Of an engine that ended it is an error, never an answer
+    /// that does not come.
+    fn has_passed(&self, point: u32) -> Result<bool> {
+        Err(Error::new(
+            ErrorKind::Invalid,
+            format!("point {point} is of a stream, and host memory has none"),
+        ))
     }
 }

@@ -1,4 +1,5 @@
 mod conformance;
+mod holder;
 mod host;
 mod shapes;
 mod stage;

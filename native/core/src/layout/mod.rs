@@ -6,6 +6,7 @@ mod run;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::pool::PagePtr;
 
 use run::Run;
 
@@ -96,6 +97,24 @@ impl BlockLayout {
     /// SHA-256 over the segments' lengths in page order, each as eight bytes, little-endian.
     pub fn segments_digest(&self) -> [u8; 32] {
         self.segments_digest
+    }
+
+    /// Refuses a page that does not have the bytes of a block.
+    ///
+    /// # Errors
+    /// `Invalid`, naming both sizes.
+    pub fn check_page(&self, block: u32, page: PagePtr) -> Result<()> {
+        if page.len() as u64 == self.page_bytes {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "the page for block {block} has {} bytes, the layout's pages have {}",
+                page.len(),
+                self.page_bytes
+            ),
+        ))
     }
 
     /// What to copy for one block, in page order; segments that are neighbours in memory and in the page are one run.

@@ -16,6 +16,9 @@ const CHUNK_BYTES: u64 = 64 << 20;
 /// The kernel lets no thread of the process map or unmap memory meanwhile.
 const POPULATE_BYTES: u64 = 2 << 20;
 
+/// More than these do not touch memory faster.
+const TOUCHING_THREADS_MAX: u64 = 16;
+
 /// How far the pool is, and why it stopped early.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
@@ -124,7 +127,26 @@ pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io:
 }
 
 /// Touches memory that the file has and nobody uses, so that no copy has to wait for the page tables.
+///
+/// On half of the machine's processors: one alone is far slower than the memory.
 fn touch(pool: &Pool, offset: u64, bytes: u64) {
+    let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let threads = (processors / 2).clamp(1, TOUCHING_THREADS_MAX);
+    let part = bytes
+        .div_ceil(threads)
+        .next_multiple_of(PAGE_UNIT.max(pool.huge_page_bytes));
+    thread::scope(|scope| {
+        for begin in (offset..offset + bytes).step_by(part as usize) {
+            let length = part.min(offset + bytes - begin);
+            let touch = move || touch_part(pool, begin, length);
+            if length == bytes || thread::Builder::new().spawn_scoped(scope, touch).is_err() {
+                touch_part(pool, begin, length);
+            }
+        }
+    });
+}
+
+fn touch_part(pool: &Pool, offset: u64, bytes: u64) {
     for page in (offset..offset + bytes).step_by(PAGE_UNIT.max(pool.huge_page_bytes) as usize) {
         if let Some([word]) = pool.region.words(page, 1) {
             word.store(0, Ordering::Relaxed);

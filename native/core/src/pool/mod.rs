@@ -250,6 +250,11 @@ impl Pool {
             .page(self.geometry.offset(slot, stride), page_bytes as usize)
     }
 
+    /// All of it, as it is mapped.
+    pub(crate) fn memory(&self) -> PagePtr {
+        self.region.whole()
+    }
+
     /// Room in a class.
     pub(crate) fn room(&self, class: ClassId) -> Room {
         self.slabs.lock().room(class)

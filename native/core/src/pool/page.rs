@@ -44,6 +44,13 @@ impl PagePtr {
 }
 
 impl PagePtr {
+    /// `len` bytes from `offset` on; as many of them as there are.
+    pub(crate) fn part(self, offset: usize, len: usize) -> Self {
+        let offset = offset.min(self.len);
+        let begin = NonNull::new(self.as_ptr().wrapping_add(offset)).unwrap_or(self.start);
+        Self::new(begin, len.min(self.len - offset))
+    }
+
     /// XXH3-128 of the bytes of a page that is sealed, and that the caller keeps from eviction.
     pub(crate) fn checksum(self, seed: u64) -> u128 {
         #[expect(unsafe_code, reason = "reading a page")]

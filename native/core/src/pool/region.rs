@@ -45,6 +45,11 @@ impl Region {
         Ok(Self { start, len })
     }
 
+    /// The whole mapping.
+    pub(super) fn whole(&self) -> PagePtr {
+        PagePtr::new(self.start, self.len)
+    }
+
     /// The address of `len` bytes at `offset`; None outside of the mapping.
     pub(super) fn page(&self, offset: u64, len: usize) -> Option<PagePtr> {
         let offset = usize::try_from(offset).ok()?;

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eviction::{PolicyKind, Tick};
 use crate::index::Index;
-use crate::pool::{Pool, PoolConfig};
+use crate::pool::{PagePtr, Pool, PoolConfig};
 use crate::space::{SpaceGeometry, SpaceId, SpaceKey};
 use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
 use evictor::Evictor;
@@ -121,6 +121,11 @@ impl Store {
     /// Pool bytes that can hold pages by now.
     pub fn ready_bytes(&self) -> u64 {
         self.pool.state().ready_bytes
+    }
+
+    /// The whole pool's memory, of which [`Store::ready_bytes`] may be touched.
+    pub(crate) fn memory(&self) -> PagePtr {
+        self.pool.memory()
     }
 
     /// The space of this key: made if it is new.

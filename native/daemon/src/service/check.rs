@@ -27,6 +27,17 @@ pub(super) fn range(field: &str, value: u32, least: u32, most: u32) -> Result<u3
     ))
 }
 
+/// A list that is not longer than is allowed.
+pub(super) fn count(field: &str, count: usize, most: usize) -> Result<()> {
+    if count <= most {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Limit,
+        format!("{field} has {count} entries: at most {most} are allowed"),
+    ))
+}
+
 /// A name that is not longer than any needs to be.
 pub(super) fn name(field: &str, text: String) -> Result<String> {
     if text.len() <= NAME_BYTES {
@@ -73,6 +84,20 @@ pub(super) fn group(group: u32, joined: &Joined) -> Answer<()> {
         "group = {group}: this engine's workers registered {}",
         joined.group
     )))
+}
+
+/// The point that a transfer names: one that the worker registered, and one in any case where it registered some.
+pub(super) fn point(point: Option<u32>, registration: &Registration) -> Answer<Option<u32>> {
+    let points = registration.copies.points();
+    match point {
+        Some(point) if point >= points => Err(Refusal::invalid(format!(
+            "point = {point}: this worker registered {points}"
+        ))),
+        None if points > 0 => Err(Refusal::invalid(
+            "point is missing: each transfer of memory on a GPU names one",
+        )),
+        point => Ok(point),
+    }
 }
 
 /// Refuses ids that the worker does not have, or that are there twice.

@@ -22,6 +22,7 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
     let (_, shard) = worker_role(&session)?;
     let registration = daemon.sessions.registration(&session, request.registration_id)?;
     let grant = Grant::of(request.grant, &registration)?;
+    let point = check::point(request.point, &registration)?;
     check::block_ids(&request.block_ids, &registration, BLOCKS_PER_TRANSFER)?;
     // The last check: it uses the lease up, and a call that is refused must not.
     let pass = begin(daemon, &session, &request)?;
@@ -35,15 +36,16 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
     };
     let job = LoadJob {
         request_id: request.request_id,
-        registration,
+        registration: Arc::clone(&registration),
         pass,
         shard,
         block_ids: request.block_ids,
         grant,
     };
+    let passed = daemon.points.passed(&registration, point);
     let end = daemon
         .loads
-        .run(move || {
+        .run_after(passed, move || {
             job.run(in_flight)
                 .inspect_err(|error| tracing::warn!(request = job.request_id, "a load failed: {error}"))
         })

@@ -8,6 +8,7 @@ mod engine;
 mod layer;
 mod load;
 mod lookup;
+mod memory;
 mod refusal;
 mod register;
 mod save;

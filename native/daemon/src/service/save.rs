@@ -23,6 +23,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
     let (_, shard) = worker_role(&session)?;
     let registration = daemon.sessions.registration(&session, request.registration_id)?;
     let grant = Grant::of(request.grant, &registration)?;
+    let point = check::point(request.point, &registration)?;
     check::block_ids(&request.block_ids, &registration, BLOCKS_PER_TRANSFER)?;
     let joined = complete(&session).await?;
     check::group(request.group, &joined)?;
@@ -36,7 +37,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
 
     let job = SaveJob {
         request_id: request.request_id,
-        registration,
+        registration: Arc::clone(&registration),
         space: joined.space,
         shard,
         hashes: request.hashes,
@@ -45,9 +46,10 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
     };
     let in_flight = daemon.metrics.saves.begin(hashes);
     let store = Arc::clone(&daemon.store);
+    let passed = daemon.points.passed(&registration, point);
     let counts = daemon
         .saves
-        .run(move || {
+        .run_after(passed, move || {
             job.run(&store, in_flight)
                 .inspect_err(|error| tracing::warn!(request = job.request_id, "a save failed: {error}"))
         })

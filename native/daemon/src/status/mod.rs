@@ -1,5 +1,6 @@
 //! The status document: `Control.Status` and `GET /v1/status`. Its schema is pegaflow/schemas/status.schema.json.
 
+mod gpus;
 mod pool;
 mod readiness;
 
@@ -16,6 +17,7 @@ use crate::daemon::Daemon;
 use crate::service_manager;
 use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
+use gpus::Gpus;
 use pool::{Checksums, Pool, TakenOver};
 
 pub(crate) use readiness::{Readiness, State};
@@ -46,6 +48,7 @@ struct StatusDocument<'a> {
     http_addr: String,
     supervised: bool,
     pool: Pool,
+    gpus: Gpus,
     taken_over: Option<TakenOver>,
     checksums: Checksums,
     blocks: Blocks,
@@ -139,6 +142,7 @@ impl<'a> StatusDocument<'a> {
             taken_over: store.taken_over.map(TakenOver::of),
             checksums: Checksums::of(&store.checksums),
             pool: Pool::of(store),
+            gpus: Gpus::of(daemon.gpus.snapshot()),
             config: &daemon.config,
         }
     }

@@ -1,6 +1,7 @@
 //! Saves and loads: what runs on threads of its own while a call waits for it.
 
 mod load;
+mod points;
 mod save;
 mod threads;
 
@@ -10,6 +11,7 @@ use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_proto::v1;
 
 pub(crate) use load::{LoadEnd, LoadJob};
+pub(crate) use points::PointWatch;
 pub(crate) use save::{SaveCounts, SaveJob};
 pub(crate) use threads::TransferThreads;
 

@@ -85,6 +85,20 @@ impl TransferThreads {
             .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, format!("the {direction} was dropped"))))
     }
 
+    /// As [`run`](Self::run), once `ready` is: meanwhile it takes no thread.
+    ///
+    /// # Errors
+    /// What `ready` or `work` says.
+    pub(crate) async fn run_after<T: Send + 'static>(
+        &self,
+        ready: impl Future<Output = Result<()>>,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let _unfinished = Unfinished::begin(&self.unfinished);
+        ready.await?;
+        self.run(work).await
+    }
+
     /// Waits until no work is under way or waits for a thread.
     pub(crate) async fn idle(&self) {
         // This holds the sender, so the wait ends only with the work.

@@ -1,7 +1,10 @@
 //! Bad input ends one call with one sentence: the connection lives and nothing else is touched.
 
 use bytes::Bytes;
-use pegaflow_proto::v1::{GroupLayout, LoadRequest, LookupRequest, ProtocolVersion, SaveRequest, Segment};
+use pegaflow_proto::v1::register_request::Memory as MemoryKind;
+use pegaflow_proto::v1::{
+    CudaMemory, GroupLayout, LoadRequest, LookupRequest, ProtocolVersion, SaveRequest, Segment,
+};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -163,6 +166,8 @@ async fn saves() {
         .save_error(|request| request.block_ids = (0..16_385).collect())
         .await;
     says(&error, Code::ResourceExhausted, &["16385", "16384"]);
+    let error = scene.save_error(|request| request.point = Some(0)).await;
+    says(&error, Code::InvalidArgument, &["point = 0", "registered 0"]);
     let error = scene.save_error(|request| request.grant = None).await;
     says(&error, Code::InvalidArgument, &["grant"]);
     let error = scene
@@ -180,6 +185,8 @@ async fn loads() {
     says(&error, Code::InvalidArgument, &["block id 73"]);
     let error = scene.load_error(|request| request.block_ids = vec![1, 1]).await;
     says(&error, Code::InvalidArgument, &["block id 1", "twice"]);
+    let error = scene.load_error(|request| request.point = Some(7)).await;
+    says(&error, Code::InvalidArgument, &["point = 7", "registered 0"]);
     let error = scene.load_error(|request| request.first = 3).await;
     says(&error, Code::InvalidArgument, &["3"]);
     let error = scene.load_error(|request| request.first = u32::MAX).await;
@@ -265,6 +272,45 @@ async fn registrations() {
         scene.daemon.status().await["engines"].as_array().unwrap().len() == 1
     })
     .await;
+    scene.all_is_well().await;
+}
+
+#[tokio::test]
+async fn registrations_of_memory_on_a_gpu() {
+    let mut scene = Scene::set().await;
+    let memory = Memory::random();
+    let socket = scene.daemon.socket().to_owned();
+    let refused = async |adjust: &dyn Fn(&mut CudaMemory)| {
+        let shape = Shape::new();
+        let mut session = Session::attach(connect(&socket).await, shape.attach_worker(0, 0))
+            .await
+            .unwrap();
+        let handle = Bytes::from_static(&[1; 64]);
+        let mut cuda = CudaMemory {
+            gpu_uuid: Bytes::from_static(&[7; 16]),
+            allocations: vec![handle.clone()],
+            points: vec![handle],
+        };
+        adjust(&mut cuda);
+        let mut request = register_request(session.id(), &shape.namespace, &memory);
+        request.memory = Some(MemoryKind::Cuda(cuda));
+        session.rpc.register(request).await.unwrap_err()
+    };
+    let error = refused(&|_| {}).await;
+    says(
+        &error,
+        Code::NotFound,
+        &["GPU-07070707-0707-0707-0707-070707070707"],
+    );
+    let error = refused(&|memory| memory.gpu_uuid.truncate(15)).await;
+    says(&error, Code::InvalidArgument, &["gpu_uuid", "15 bytes", "16"]);
+    let error = refused(&|memory| memory.allocations[0].truncate(63)).await;
+    says(&error, Code::InvalidArgument, &["63 bytes", "64"]);
+    let error = refused(&|memory| memory.points.clear()).await;
+    says(&error, Code::InvalidArgument, &["points"]);
+    let many = vec![Bytes::from_static(&[1; 64]); 1_025];
+    let error = refused(&|memory| memory.points.clone_from(&many)).await;
+    says(&error, Code::ResourceExhausted, &["points", "1025", "1024"]);
     scene.all_is_well().await;
 }
 

@@ -52,3 +52,20 @@ fn a_layout_that_cannot_be_is_a_mistake_in_the_configuration_and_named() {
         ClientErrorKind::Config
     );
 }
+
+#[test]
+fn memory_of_an_unknown_kind_is_named() {
+    let mut changed = layout();
+    changed["memory"] = json!("tpu");
+    let error = EngineLayout::from_json(&changed.to_string()).unwrap_err();
+    assert_eq!(error.kind(), ClientErrorKind::Config);
+    assert!(error.message().contains("tpu"), "{error}");
+}
+
+#[test]
+fn addresses_that_are_on_no_gpu_cannot_be_exported() {
+    let mut changed = layout();
+    changed["memory"] = json!("cuda");
+    let error = EngineLayout::from_json(&changed.to_string()).unwrap_err();
+    assert_eq!(error.kind(), ClientErrorKind::Config);
+}

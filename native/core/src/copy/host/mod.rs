@@ -8,7 +8,7 @@ use std::sync::Arc;
 use self::plan::{Direction, Plan};
 use super::threads::{CopyThreads, Parts};
 use super::{CopyEngine, LoadPage, SavePage};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::layout::BlockLayout;
 use crate::pool::PagePtr;
 use crate::process::PeerProcess;
@@ -34,16 +34,7 @@ impl HostCopyEngine {
     fn copy(&self, direction: Direction, pages: impl Iterator<Item = (u32, PagePtr)>) -> Result<()> {
         let mut plan = Plan::new(direction, Arc::clone(&self.process));
         for (block, page) in pages {
-            if page.len() as u64 != self.layout.page_bytes() {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    format!(
-                        "the page for block {block} has {} bytes, the layout's pages have {}",
-                        page.len(),
-                        self.layout.page_bytes()
-                    ),
-                ));
-            }
+            self.layout.check_page(block, page)?;
             for run in self.layout.copy_runs(block)? {
                 plan.push(page, run);
             }
@@ -56,8 +47,8 @@ impl HostCopyEngine {
 }
 
 impl CopyEngine for HostCopyEngine {
-    fn page_bytes(&self) -> u64 {
-        self.layout.page_bytes()
+    fn layout(&self) -> &BlockLayout {
+        &self.layout
     }
 
     fn read(&self, pages: &[SavePage<'_>]) -> Result<()> {

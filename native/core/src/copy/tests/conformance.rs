@@ -7,7 +7,7 @@ use super::shapes::{self, Shape};
 use super::stage::Stage;
 use crate::copy::{CopyEngine, LoadPage, SavePage};
 use crate::error::ErrorKind;
-use crate::layout::{BlockLayout, LayerLayout, Segment};
+use crate::layout::{LayerLayout, Segment};
 
 /// Runs the suite; `stage` makes memory of so many bytes.
 pub(super) fn check<S: Stage>(stage: impl Fn(usize) -> S) {
@@ -54,7 +54,7 @@ fn read(engine: &dyn CopyEngine, blocks: &[u32]) -> Vec<Vec<u8>> {
 fn pages_are_filled_with_their_blocks(stage: &impl Stage, shape: Shape) {
     let memory = random(shape.memory_bytes());
     stage.poke(&memory);
-    let engine = stage.engine(shape.layout(stage.base()));
+    let engine = stage.engine(shape.blocks(), shape.layers(stage.base()));
     let mut blocks = in_any_order(shape);
     // One block twice: two requests may share it.
     blocks.push(blocks[0]);
@@ -72,7 +72,7 @@ fn pages_are_filled_with_their_blocks(stage: &impl Stage, shape: Shape) {
 fn blocks_are_filled_with_their_pages_and_nothing_else_is_touched(stage: &impl Stage, shape: Shape) {
     let mut expected = random(shape.memory_bytes());
     stage.poke(&expected);
-    let engine = stage.engine(shape.layout(stage.base()));
+    let engine = stage.engine(shape.blocks(), shape.layers(stage.base()));
     let blocks = &in_any_order(shape)[..4];
     let pages: Vec<Vec<u8>> = blocks
         .iter()
@@ -92,27 +92,23 @@ fn blocks_are_filled_with_their_pages_and_nothing_else_is_touched(stage: &impl S
     assert!(stage.peek() == expected, "{shape:?}");
 }
 
-fn large_layout(base: u64) -> BlockLayout {
-    let segments = vec![Segment {
-        offset: 0,
-        length: LARGE_BLOCK,
-    }];
-    BlockLayout::new(
-        2,
-        &[LayerLayout {
-            name: "l".into(),
-            base_address: base + 1,
-            block_stride: LARGE_BLOCK + 7,
-            segments,
-        }],
-    )
-    .unwrap()
+fn layer(base_address: u64, block_stride: u64, length: u64) -> Vec<LayerLayout> {
+    vec![LayerLayout {
+        name: "l".into(),
+        base_address,
+        block_stride,
+        segments: vec![Segment { offset: 0, length }],
+    }]
+}
+
+fn large_engine(stage: &impl Stage) -> Box<dyn CopyEngine> {
+    stage.engine(2, layer(stage.base() + 1, LARGE_BLOCK + 7, LARGE_BLOCK))
 }
 
 fn large_blocks_arrive_whole(stage: &impl Stage) {
     let memory = random(LARGE_MEMORY);
     stage.poke(&memory);
-    let engine = stage.engine(large_layout(stage.base()));
+    let engine = large_engine(stage);
     let begin = |block: usize| 1 + block * (LARGE_BLOCK as usize + 7);
     for (block, page) in read(&*engine, &[0, 1]).into_iter().enumerate() {
         assert!(page == memory[begin(block)..][..LARGE_BLOCK as usize]);
@@ -128,7 +124,7 @@ fn large_blocks_arrive_whole(stage: &impl Stage) {
 fn nothing_is_copied_for_a_request_that_is_wrong(stage: &impl Stage) {
     let memory = random(LARGE_MEMORY);
     stage.poke(&memory);
-    let engine = stage.engine(large_layout(stage.base()));
+    let engine = large_engine(stage);
     let good = random(LARGE_BLOCK as usize);
     let short = random(LARGE_BLOCK as usize - 1);
     let block_is_not_there = engine.write(&[LoadPage::from_bytes(0, &good), LoadPage::from_bytes(2, &good)]);
@@ -151,26 +147,14 @@ fn nothing_is_copied_for_a_request_that_is_wrong(stage: &impl Stage) {
 }
 
 fn batches_hold_some_megabytes(stage: &impl Stage) {
-    let batch_of = |bytes: u64| {
-        let segments = vec![Segment {
-            offset: 0,
-            length: bytes,
-        }];
-        let layer = LayerLayout {
-            name: "l".into(),
-            base_address: stage.base(),
-            block_stride: bytes,
-            segments,
-        };
-        stage
-            .engine(BlockLayout::new(1, &[layer]).unwrap())
-            .batch_blocks() as u64
-    };
+    let engine_of = |bytes: u64| stage.engine(1, layer(stage.base(), bytes, bytes));
     for bytes in [1, 512, 4 << 10, 1 << 20, 3 << 20, 8 << 20] {
-        assert!(
-            (4 << 20..=8 << 20).contains(&(batch_of(bytes) * bytes)),
-            "{bytes}"
-        );
+        let engine = engine_of(bytes);
+        let whole = engine.batch_bytes();
+        assert!((4 << 20..=64 << 20).contains(&whole), "{whole}");
+        let batch = engine.batch_blocks() as u64 * bytes;
+        assert!((whole / 2..=whole).contains(&batch), "{bytes}");
     }
-    assert_eq!(batch_of(9 << 20), 1);
+    let large = engine_of(9 << 20);
+    assert!(large.batch_blocks() as u64 <= 1.max(large.batch_bytes() / (9 << 20)));
 }

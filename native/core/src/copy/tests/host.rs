@@ -3,7 +3,8 @@
 use std::thread;
 
 use super::conformance;
-use super::stage::{Holder, Stage};
+use super::holder::Holder;
+use super::stage::Stage;
 use crate::copy::{CopyEngine, LoadPage, SavePage};
 use crate::error::{Error, ErrorKind};
 use crate::layout::{BlockLayout, LayerLayout, Segment};

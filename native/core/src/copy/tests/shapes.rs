@@ -1,6 +1,6 @@
 //! The shapes of KV tensors that vLLM has had, and what a block of each is, by its definition.
 
-use crate::layout::{BlockLayout, LayerLayout, Segment};
+use crate::layout::{LayerLayout, Segment};
 
 const LAYERS: u64 = 3;
 const BLOCKS: u64 = 7;
@@ -117,8 +117,8 @@ impl Shape {
     }
 
     /// As an engine describes it: one base address and segment list for each layer.
-    pub(super) fn layout(&self, base: u64) -> BlockLayout {
-        let layers: Vec<LayerLayout> = (0..LAYERS)
+    pub(super) fn layers(&self, base: u64) -> Vec<LayerLayout> {
+        (0..LAYERS)
             .map(|layer| {
                 let bytes = self.bytes_of_layer(layer, 0);
                 let begin = bytes[0];
@@ -139,7 +139,6 @@ impl Shape {
                     segments,
                 }
             })
-            .collect();
-        BlockLayout::new(self.blocks(), &layers).unwrap()
+            .collect()
     }
 }

@@ -81,6 +81,7 @@ impl Memory {
             name: format!("layer.{index}"),
             base_address: bytes.as_ptr() as u64,
             block_stride: length,
+            allocation: 0,
             segments: vec![
                 Segment { offset: 0, length },
                 Segment {
@@ -234,6 +235,7 @@ impl Worker {
             hashes: packed(hashes),
             block_ids: blocks.to_vec(),
             grant: Some(message(grant)),
+            point: None,
         }
     }
 
@@ -266,6 +268,7 @@ impl Worker {
             first,
             block_ids: blocks.to_vec(),
             grant: Some(message(grant)),
+            point: None,
         }
     }
 

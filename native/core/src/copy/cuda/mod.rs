@@ -1,0 +1,142 @@
+//! Memory of another process on a GPU, by CUDA IPC and the GPU's copy engines.
+
+mod memory;
+mod plan;
+
+use std::fmt;
+use std::sync::Arc;
+
+use self::memory::Opened;
+use self::plan::Plan;
+use super::{CopyEngine, LoadPage, SavePage};
+use crate::cuda::{Direction, Gpus, end_process};
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::BlockLayout;
+use crate::pool::PagePtr;
+use crate::process::PeerProcess;
+
+pub use memory::{CudaLayer, CudaMemory};
+
+/// Bytes of one call: a millisecond of the link, so that what is between two calls hardly counts.
+const BATCH_BYTES: u64 = 64 << 20;
+
+/// Copies between the memory of one process on a GPU and pages.
+///
+/// When the GPU is lost, which is when nobody can tell whether a copy has ended, this process ends: that ends every copy, and
+/// the next daemon takes the pool over.
+pub struct CudaCopyEngine {
+    process: Arc<PeerProcess>,
+    layout: BlockLayout,
+    opened: Arc<Opened>,
+}
+
+impl CudaCopyEngine {
+    /// Maps the memory of `process`, in which `layers` describe `num_blocks` blocks, in the order in which a page has them.
+    ///
+    /// # Errors
+    /// `NotFound` for a GPU that the daemon does not see, `Invalid` for layers outside of the memory.
+    pub fn new(
+        gpus: &Gpus,
+        process: Arc<PeerProcess>,
+        memory: &CudaMemory,
+        num_blocks: u32,
+        layers: Vec<CudaLayer>,
+    ) -> Result<Self> {
+        let opened = Opened::open(gpus, memory).map_err(or_end)?;
+        let layers = layers
+            .into_iter()
+            .map(|layer| opened.place(layer, num_blocks))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            process,
+            layout: BlockLayout::new(num_blocks, &layers)?,
+            opened: Arc::new(opened),
+        })
+    }
+
+    fn copy(&self, direction: Direction, pages: impl Iterator<Item = (u32, PagePtr)>) -> Result<()> {
+        let mut plan = Plan::default();
+        for (block, page) in pages {
+            self.layout.check_page(block, page)?;
+            for run in self.layout.copy_runs(block)? {
+                plan.push(page, run);
+            }
+        }
+        self.process.check_alive()?;
+        self.run(direction, &plan).map_err(or_end)?;
+        // What was read of a process that ended meanwhile is still its bytes, but nobody is there to vouch for them.
+        self.process.check_alive()
+    }
+
+    fn run(&self, direction: Direction, plan: &Plan) -> Result<()> {
+        let device = &self.opened.device;
+        let ways = plan.part(&device.pool);
+        let stream = self.opened.stream(direction);
+        stream.copy(&ways.direct)?;
+        if ways.staged.is_empty() {
+            return Ok(());
+        }
+        device
+            .staging(direction)
+            .lock()
+            .copy(stream, direction, &ways.staged)
+    }
+}
+
+impl CopyEngine for CudaCopyEngine {
+    fn layout(&self) -> &BlockLayout {
+        &self.layout
+    }
+
+    fn read(&self, pages: &[SavePage<'_>]) -> Result<()> {
+        let pages = pages.iter().map(|page| (page.block(), page.page()));
+        self.copy(Direction::ToHost, pages)
+    }
+
+    fn write(&self, pages: &[LoadPage<'_>]) -> Result<()> {
+        let pages = pages.iter().map(|page| (page.block(), page.page()));
+        self.copy(Direction::ToDevice, pages)
+    }
+
+    fn batch_bytes(&self) -> u64 {
+        BATCH_BYTES
+    }
+
+    fn points(&self) -> u32 {
+        self.opened.events.len() as u32
+    }
+
+    fn has_passed(&self, point: u32) -> Result<bool> {
+        let event = self.opened.events.get(point as usize).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("point {point} is not below the engine's {} points", self.points()),
+            )
+        })?;
+        self.process.check_alive()?;
+        event.has_passed().map_err(or_end)
+    }
+}
+
+impl fmt::Debug for CudaCopyEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaCopyEngine")
+            .field("process", &self.process)
+            .field("gpu", &self.opened.device.gpu)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for CudaCopyEngine {
+    fn drop(&mut self) {
+        // The engine holds the last but one part of it: no call of its own is under way.
+        self.opened.device.close(Box::new(Arc::clone(&self.opened)));
+    }
+}
+
+fn or_end(error: Error) -> Error {
+    if error.kind() == ErrorKind::GpuLost {
+        end_process(&error);
+    }
+    error
+}

@@ -1,0 +1,216 @@
+//! All GPUs of the machine, opened in the background.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::gpu::{Gpu, GpuUuid};
+use super::pinned::PinnedPool;
+use super::staging::Staging;
+use super::stream::Direction;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::Store;
+
+/// A GPU, with what all engines on it share.
+pub(crate) struct Device {
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) pool: Arc<PinnedPool>,
+    to_host: Mutex<Staging>,
+    to_device: Mutex<Staging>,
+    closing: Sender<Box<dyn Any + Send>>,
+}
+
+impl Device {
+    fn open(gpu: Arc<Gpu>, pool: &Arc<PinnedPool>) -> Result<Arc<Self>> {
+        let (closing, left) = mpsc::channel::<Box<dyn Any + Send>>();
+        thread::Builder::new()
+            .name("pega-gpu-close".into())
+            .spawn(move || left.into_iter().for_each(drop))
+            .map_err(|error| Error::io("start the thread that lets go of engines' memory", error))?;
+        Ok(Arc::new(Self {
+            to_host: Mutex::new(Staging::new(&gpu)?),
+            to_device: Mutex::new(Staging::new(&gpu)?),
+            pool: Arc::clone(pool),
+            gpu,
+            closing,
+        }))
+    }
+
+    /// The buffer for copies from and to memory that is not pinned.
+    pub(crate) fn staging(&self, direction: Direction) -> &Mutex<Staging> {
+        match direction {
+            Direction::ToHost => &self.to_host,
+            Direction::ToDevice => &self.to_device,
+        }
+    }
+
+    /// Has a thread of its own drop this: unmapping memory takes milliseconds, and whoever ends a session must not wait for it.
+    pub(crate) fn close(&self, left: Box<dyn Any + Send>) {
+        // The thread lives as long as self; without it the value is dropped here.
+        drop(self.closing.send(left));
+    }
+}
+
+/// What is known of the machine's GPUs.
+enum State {
+    Starting,
+    None(String),
+    Ready(Vec<Arc<Device>>, Arc<PinnedPool>),
+    Closed,
+}
+
+/// The machine's GPUs.
+pub struct Gpus {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// One GPU, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuSnapshot {
+    /// As nvidia-smi has it.
+    pub uuid: String,
+    /// Its product name.
+    pub name: String,
+}
+
+/// The GPUs at one time, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpusSnapshot {
+    /// `starting`, `ready` or `none`.
+    pub state: &'static str,
+    /// Why there are none.
+    pub reason: Option<String>,
+    /// Those with a context of this process.
+    pub devices: Vec<GpuSnapshot>,
+    /// Bytes of the pool that are pinned.
+    pub pinned_bytes: u64,
+}
+
+impl Gpus {
+    /// Begins to open the GPUs that this process sees, and then to pin the store's pool for them.
+    ///
+    /// # Errors
+    /// `Io` when the system has no more threads; that there is no GPU is no error.
+    pub fn start(store: &Arc<Store>) -> Result<Arc<Self>> {
+        let gpus = Arc::new(Self {
+            state: Mutex::new(State::Starting),
+            changed: Condvar::new(),
+        });
+        let (opening, store) = (Arc::clone(&gpus), Arc::clone(store));
+        thread::Builder::new()
+            .name("pega-gpu-start".into())
+            .spawn(move || {
+                let state = open_all(store).unwrap_or_else(|error| {
+                    tracing::info!("no GPU is used: {error}");
+                    State::None(error.message().to_owned())
+                });
+                opening.settle(state);
+            })
+            .map_err(|error| Error::io("start the thread that opens the GPUs", error))?;
+        Ok(gpus)
+    }
+
+    /// The GPU with this UUID, once all are open.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, with the reason.
+    pub(crate) fn find(&self, uuid: GpuUuid) -> Result<Arc<Device>> {
+        let mut state = self.state.lock();
+        while matches!(*state, State::Starting) {
+            self.changed.wait(&mut state);
+        }
+        let not_found = |why: &str| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("{uuid} cannot be used by the daemon: {why}"),
+            )
+        };
+        match &*state {
+            State::Ready(devices, _) => devices
+                .iter()
+                .find(|device| device.gpu.uuid() == uuid)
+                .cloned()
+                .ok_or_else(|| not_found("it does not see it; start it without CUDA_VISIBLE_DEVICES")),
+            State::None(why) => Err(not_found(why)),
+            State::Starting | State::Closed => Err(not_found("it is ending")),
+        }
+    }
+
+    /// The GPUs now.
+    pub fn snapshot(&self) -> GpusSnapshot {
+        let mut snapshot = GpusSnapshot {
+            state: "none",
+            reason: None,
+            devices: Vec::new(),
+            pinned_bytes: 0,
+        };
+        match &*self.state.lock() {
+            State::Starting => snapshot.state = "starting",
+            State::None(why) => snapshot.reason = Some(why.clone()),
+            State::Ready(devices, pool) => {
+                snapshot.state = "ready";
+                snapshot.pinned_bytes = pool.pinned_bytes();
+                snapshot.devices = devices
+                    .iter()
+                    .map(|device| GpuSnapshot {
+                        uuid: device.gpu.uuid().to_string(),
+                        name: device.gpu.name().to_owned(),
+                    })
+                    .collect();
+            }
+            State::Closed => snapshot.reason = Some("the daemon is ending".to_owned()),
+        }
+        snapshot
+    }
+
+    /// Lets go of the pool's memory. No copy may be under way.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        while matches!(*state, State::Starting) {
+            self.changed.wait(&mut state);
+        }
+        let state = std::mem::replace(&mut *state, State::Closed);
+        if let State::Ready(_, pool) = state {
+            pool.close();
+        }
+    }
+
+    fn settle(&self, state: State) {
+        *self.state.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+impl std::fmt::Debug for Gpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.snapshot().fmt(f)
+    }
+}
+
+fn open_all(store: Arc<Store>) -> Result<State> {
+    let gpus = (0..Gpu::count()?)
+        .map(|ordinal| Gpu::open(ordinal).map(Arc::new))
+        .collect::<Result<Vec<_>>>()?;
+    let Some(first) = gpus.first() else {
+        return Err(Error::new(ErrorKind::NotFound, "the NVIDIA driver sees no GPU"));
+    };
+    let pool = PinnedPool::start(first, store)?;
+    for gpu in &gpus {
+        tracing::info!(gpu = gpu.name(), uuid = %gpu.uuid(), "a GPU is ready");
+        if gpu.is_shared_by_mps() {
+            tracing::warn!(
+                "{} is shared through MPS, where copies may outlive a killed daemon: engines on it are not safe from that",
+                gpu.uuid()
+            );
+        }
+    }
+    let devices = gpus
+        .into_iter()
+        .map(|gpu| Device::open(gpu, &pool))
+        .collect::<Result<_>>()?;
+    Ok(State::Ready(devices, pool))
+}

@@ -1,0 +1,30 @@
+//! NVIDIA GPUs, through the driver's library, which is opened at run time: one build for machines with CUDA 12, with CUDA 13
+//! and with no GPU.
+//!
+//! The daemon's side is [`Gpus`]: contexts, streams, mapped memory of engines and the pinned pool. An engine's side is
+//! [`Export`]: handles of its memory, and events that say how far its stream is.
+
+mod driver;
+mod event;
+mod export;
+mod gpu;
+mod gpus;
+mod ipc;
+mod pinned;
+mod staging;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+pub use event::EVENTS;
+pub use export::{Export, ExportedAllocation, StreamPoint};
+pub use gpu::{Gpu, GpuUuid};
+pub use gpus::{GpuSnapshot, Gpus, GpusSnapshot};
+pub use ipc::{EventHandle, HANDLE_BYTES, MemoryHandle};
+
+pub(crate) use driver::end_process;
+pub(crate) use gpus::Device;
+pub(crate) use ipc::{Mapping, PeerEvent};
+pub(crate) use pinned::PinnedPool;
+pub(crate) use stream::{Direction, Piece, Stream};

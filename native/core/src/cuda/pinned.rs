@@ -1,0 +1,205 @@
+//! The pool's memory, pinned for the GPUs chunk by chunk while the daemon serves.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::gpu::Gpu;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pool::PagePtr;
+use crate::store::Store;
+
+/// Small enough that a copy that needs a chunk does not wait long, large enough that the driver has few to look through.
+const CHUNK_BYTES: usize = 32 << 20;
+/// How often a thread looks whether the pool has grown.
+const GROWTH_PAUSE: Duration = Duration::from_millis(5);
+/// `CU_MEMHOSTREGISTER_PORTABLE`: pinned for all contexts of this process.
+const PORTABLE: u32 = 1;
+/// More threads than this do not pin faster.
+const THREADS_MAX: usize = 16;
+
+/// Whether the driver has a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Chunk {
+    Loose,
+    Pinned,
+    /// The driver refused it, and is not asked again.
+    Refused,
+}
+
+/// The pool's memory as the driver has it. **Nothing of it is unmapped while it is pinned**: this keeps the store.
+#[derive(Debug)]
+pub(crate) struct PinnedPool {
+    gpu: Arc<Gpu>,
+    store: Arc<Store>,
+    chunks: Vec<Mutex<Chunk>>,
+    pinned_bytes: AtomicU64,
+    next: AtomicUsize,
+    is_closing: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A part of some bytes, and whether it is pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) length: u64,
+    pub(crate) is_pinned: bool,
+}
+
+impl PinnedPool {
+    /// Begins to pin the store's pool; threads go on until all of it is.
+    pub(super) fn start(gpu: &Arc<Gpu>, store: Arc<Store>) -> Result<Arc<Self>> {
+        let chunks = store.memory().len().div_ceil(CHUNK_BYTES);
+        let pool = Arc::new(Self {
+            gpu: Arc::clone(gpu),
+            store,
+            chunks: (0..chunks).map(|_| Mutex::new(Chunk::Loose)).collect(),
+            pinned_bytes: AtomicU64::new(0),
+            next: AtomicUsize::new(0),
+            is_closing: AtomicBool::new(false),
+            threads: Mutex::default(),
+        });
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(THREADS_MAX);
+        for index in 0..threads.min(chunks) {
+            let pinning = Arc::clone(&pool);
+            let thread = thread::Builder::new()
+                .name(format!("pega-pin-{index}"))
+                .spawn(move || pinning.pin_all())
+                .map_err(|error| Error::io("start a thread that pins the pool", error))?;
+            pool.threads.lock().push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Bytes that are pinned by now.
+    pub(super) fn pinned_bytes(&self) -> u64 {
+        self.pinned_bytes.load(Relaxed)
+    }
+
+    /// The first of `length` bytes at `address` that have one answer: they are pinned when this returns, or cannot be.
+    pub(crate) fn pin(&self, address: *const u8, length: u64) -> Part {
+        let memory = self.store.memory();
+        let offset = address.addr().wrapping_sub(memory.as_ptr().addr());
+        if offset >= memory.len() {
+            return Part {
+                length,
+                is_pinned: false,
+            };
+        }
+        let chunk = offset / CHUNK_BYTES;
+        Part {
+            length: length.min(((chunk + 1) * CHUNK_BYTES - offset) as u64),
+            is_pinned: self.pin_chunk(chunk),
+        }
+    }
+
+    /// Ends the threads, and gives the memory back to the driver, which must not be copying from or to it any more.
+    pub(super) fn close(&self) {
+        self.is_closing.store(true, Relaxed);
+        for thread in self.threads.lock().drain(..) {
+            // A thread that panicked pins nothing any more.
+            drop(thread.join());
+        }
+        for (index, chunk) in self.chunks.iter().enumerate() {
+            let mut chunk = chunk.lock();
+            if *chunk == Chunk::Pinned {
+                self.unregister(self.bytes_of(index));
+            }
+            *chunk = Chunk::Refused;
+        }
+    }
+
+    fn pin_all(&self) {
+        loop {
+            let index = self.next.fetch_add(1, Relaxed);
+            if index >= self.chunks.len() {
+                return;
+            }
+            while !self.is_there(index) {
+                if self.is_closing.load(Relaxed) || self.store.snapshot().pool.degraded.is_some() {
+                    return;
+                }
+                thread::sleep(GROWTH_PAUSE);
+            }
+            if self.is_closing.load(Relaxed) {
+                return;
+            }
+            self.pin_chunk(index);
+        }
+    }
+
+    fn pin_chunk(&self, index: usize) -> bool {
+        let Some(chunk) = self.chunks.get(index) else {
+            return false;
+        };
+        let mut chunk = chunk.lock();
+        if *chunk == Chunk::Loose && self.is_there(index) {
+            let memory = self.bytes_of(index);
+            match self.register(memory) {
+                Ok(()) => {
+                    *chunk = Chunk::Pinned;
+                    self.pinned_bytes.fetch_add(memory.len() as u64, Relaxed);
+                }
+                Err(error) => {
+                    tracing::warn!("{error}; copies from and to it go through a buffer and are slower");
+                    *chunk = Chunk::Refused;
+                }
+            }
+        }
+        *chunk == Chunk::Pinned
+    }
+
+    /// Whether the pool has grown over the chunk.
+    fn is_there(&self, index: usize) -> bool {
+        let end = ((index + 1) * CHUNK_BYTES).min(self.store.memory().len());
+        self.store.ready_bytes() >= end as u64
+    }
+
+    fn bytes_of(&self, index: usize) -> PagePtr {
+        let memory = self.store.memory();
+        let begin = index * CHUNK_BYTES;
+        memory.part(begin, CHUNK_BYTES.min(memory.len() - begin))
+    }
+
+    fn register(&self, memory: PagePtr) -> Result<()> {
+        let _entered = self.gpu.enter()?;
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: pinning changes no byte; the memory is there, and self keeps it mapped until close has taken it back.
+        let code = unsafe {
+            (self.gpu.calls.host_register)(memory.as_ptr().cast::<c_void>(), memory.len(), PORTABLE)
+        };
+        self.gpu
+            .calls
+            .check("pin a part of the pool", code)
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Config,
+                    format!(
+                        "{}: allow the daemon to lock memory (ulimit -l unlimited)",
+                        error.message()
+                    ),
+                )
+            })
+    }
+
+    fn unregister(&self, memory: PagePtr) {
+        let released = self.gpu.enter().and_then(|_entered| {
+            #[expect(unsafe_code, reason = "a call of the driver")]
+            // SAFETY: what register pinned, once; nobody copies from or to it any more.
+            let code = unsafe { (self.gpu.calls.host_unregister)(memory.as_ptr().cast::<c_void>()) };
+            self.gpu.calls.check("let go of a part of the pool", code)
+        });
+        match released {
+            Ok(()) => {
+                self.pinned_bytes.fetch_sub(memory.len() as u64, Relaxed);
+            }
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+}

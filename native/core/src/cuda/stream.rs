@@ -1,0 +1,191 @@
+//! Copies, in order, by the GPU's copy engines.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cudarc::driver::sys::{
+    CUmemLocation, CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUstream,
+};
+use parking_lot::Mutex;
+
+use super::driver::BatchCall;
+use super::event::Event;
+use super::gpu::Gpu;
+use crate::error::{Error, ErrorKind, Result};
+
+/// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
+const NON_BLOCKING: u32 = 1;
+
+/// No link is faster than this: what copies of so many bytes take at least.
+const BYTES_PER_MICROSECOND: u64 = 64_000;
+
+/// Pieces in one call: the GPU begins with them while the next ones are submitted.
+const PIECES_PER_CALL: usize = 256;
+
+/// Which way the bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// From the GPU into host memory.
+    ToHost,
+    /// From host memory into the GPU.
+    ToDevice,
+}
+
+/// Bytes that are contiguous on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) host: *mut u8,
+    pub(crate) device: u64,
+    pub(crate) length: u64,
+}
+
+/// A queue of copies.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    gpu: Arc<Gpu>,
+    stream: CUstream,
+    direction: Direction,
+    /// Events that no call uses now.
+    events: Mutex<Vec<Event>>,
+}
+
+#[expect(unsafe_code, reason = "a stream is no thread's own")]
+// SAFETY: the driver's calls may be made by any thread.
+unsafe impl Send for Stream {}
+#[expect(unsafe_code, reason = "as for Send")]
+// SAFETY: as for Send.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A stream of its own, which waits for no other one.
+    pub(crate) fn new(gpu: &Arc<Gpu>, direction: Direction) -> Result<Self> {
+        let _entered = gpu.enter()?;
+        let mut stream = ptr::null_mut();
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: writes to a pointer of ours.
+        let code = unsafe { (gpu.calls.stream_create)(&raw mut stream, NON_BLOCKING) };
+        gpu.calls.check("make a stream", code)?;
+        Ok(Self {
+            gpu: Arc::clone(gpu),
+            stream,
+            direction,
+            events: Mutex::default(),
+        })
+    }
+
+    /// Copies all pieces. **It returns when every copy that it began has ended, also on an error**; where it cannot know
+    /// that, the error is [`ErrorKind::GpuLost`].
+    ///
+    /// The pieces' host bytes must be pinned, and the caller's to read or, for [`Direction::ToHost`], to write until then.
+    pub(crate) fn copy(&self, pieces: &[Piece]) -> Result<()> {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let bytes: u64 = pieces.iter().map(|piece| piece.length).sum();
+        let idle = self.events.lock().pop();
+        let end = idle.map_or_else(|| Event::new(&self.gpu), Ok)?;
+        let submitted = self.submit(pieces);
+        let ended = end
+            .record(self.stream)
+            .and_then(|()| end.wait(Duration::from_micros(bytes / BYTES_PER_MICROSECOND)))
+            .map_err(|error| self.gpu.error(ErrorKind::GpuLost, error.message()));
+        self.events.lock().push(end);
+        ended.and(submitted)
+    }
+
+    fn submit(&self, pieces: &[Piece]) -> Result<()> {
+        let _entered = self.gpu.enter()?;
+        match self.gpu.calls.memcpy_batch_async {
+            Some(call) => pieces
+                .chunks(PIECES_PER_CALL)
+                .try_for_each(|part| self.submit_batch(call, part)),
+            None => pieces.iter().try_for_each(|piece| self.submit_one(piece)),
+        }
+    }
+
+    fn submit_batch(&self, call: BatchCall, pieces: &[Piece]) -> Result<()> {
+        let mut host: Vec<u64> = pieces
+            .iter()
+            .map(|piece| piece.host.expose_provenance() as u64)
+            .collect();
+        let mut device: Vec<u64> = pieces.iter().map(|piece| piece.device).collect();
+        let mut lengths: Vec<usize> = pieces.iter().map(|piece| piece.length as usize).collect();
+        let (to, from) = match self.direction {
+            Direction::ToHost => (&mut host, &mut device),
+            Direction::ToDevice => (&mut device, &mut host),
+        };
+        let no_hint = CUmemLocation {
+            type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID,
+            id: 0,
+        };
+        let mut attributes = CUmemcpyAttributes {
+            srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+            srcLocHint: no_hint,
+            dstLocHint: no_hint,
+            flags: 0,
+        };
+        let (mut first, mut failed) = (0, 0);
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: the three arrays have as many entries as it is told, and it reads them before it returns; the bytes are the
+        // caller's until the copies have ended, which copy waits for.
+        let code = unsafe {
+            call(
+                to.as_mut_ptr(),
+                from.as_mut_ptr(),
+                lengths.as_mut_ptr(),
+                lengths.len(),
+                &raw mut attributes,
+                &raw mut first,
+                1,
+                &raw mut failed,
+                self.stream,
+            )
+        };
+        self.check(code, pieces.get(failed))
+    }
+
+    fn submit_one(&self, piece: &Piece) -> Result<()> {
+        let calls = self.gpu.calls;
+        let (host, length) = (piece.host.cast::<c_void>(), piece.length as usize);
+        #[expect(unsafe_code, reason = "calls of the driver")]
+        // SAFETY: as in submit_batch.
+        let code = unsafe {
+            match self.direction {
+                Direction::ToHost => (calls.copy_to_host)(host, piece.device, length, self.stream),
+                Direction::ToDevice => (calls.copy_to_device)(piece.device, host, length, self.stream),
+            }
+        };
+        self.check(code, Some(piece))
+    }
+
+    fn check(&self, code: u32, piece: Option<&Piece>) -> Result<()> {
+        self.gpu.calls.check("begin copies", code).map_err(|error| {
+            let Some(piece) = piece else { return error };
+            Error::new(
+                error.kind(),
+                format!(
+                    "{} for {} bytes at {:#x} of the GPU",
+                    error.message(),
+                    piece.length,
+                    piece.device
+                ),
+            )
+        })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let destroyed = self.gpu.enter().and_then(|_entered| {
+            #[expect(unsafe_code, reason = "a call of the driver")]
+            // SAFETY: what new made, once; no copy is under way: each call waits for its own.
+            let code = unsafe { (self.gpu.calls.stream_destroy)(self.stream) };
+            self.gpu.calls.check("end a stream", code)
+        });
+        if let Err(error) = destroyed {
+            tracing::warn!("{error}");
+        }
+    }
+}

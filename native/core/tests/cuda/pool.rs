@@ -1,0 +1,149 @@
+//! The daemon's side: GPUs and a pool, and copies between both.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pegaflow_core::copy::{CopyEngine, LoadPage, SavePage};
+use pegaflow_core::cuda::{Gpus, GpusSnapshot};
+use pegaflow_core::eviction::PolicyKind;
+use pegaflow_core::lease::{LeaseTable, SessionId};
+use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceKey};
+use pegaflow_core::store::{PageWriter, Reserved, SCRUB_PERIOD, Store, StoreConfig, Verify};
+use rand::RngCore;
+use tempfile::TempDir;
+
+use crate::device;
+use crate::engine::Engine;
+use crate::memory::{DeviceMemory, one_run};
+use crate::stage::Stage;
+
+/// A store, and the GPUs that its pool is pinned for.
+pub(crate) struct Daemon {
+    pub(crate) gpus: Arc<Gpus>,
+    pub(crate) store: Arc<Store>,
+    _dir: TempDir,
+}
+
+impl Daemon {
+    pub(crate) fn start(pool_bytes: u64) -> Self {
+        let dir = TempDir::new_in("/dev/shm").unwrap();
+        let store = Store::open(StoreConfig {
+            pool_bytes,
+            pool_dir: Some(dir.path().to_owned()),
+            socket: dir.path().join("daemon.sock"),
+            boot_id: rand::random(),
+            policy: PolicyKind::Lru,
+            verify: Verify::Off,
+            scrub_period: SCRUB_PERIOD,
+        })
+        .unwrap();
+        Self {
+            gpus: Gpus::start(&store).unwrap(),
+            store,
+            _dir: dir,
+        }
+    }
+
+    /// The GPUs, once they are known.
+    pub(crate) fn settled(&self) -> GpusSnapshot {
+        self.when("the GPUs are known", |snapshot| snapshot.state != "starting")
+    }
+
+    fn when(&self, what: &str, is_so: impl Fn(&GpusSnapshot) -> bool) -> GpusSnapshot {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let snapshot = self.gpus.snapshot();
+            if is_so(&snapshot) {
+                return snapshot;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "not within a minute: {what}: {snapshot:?}"
+            );
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Memory of the GPU that somebody has.
+    pub(crate) fn used_device_bytes(&self) -> u64 {
+        self.settled();
+        device::used_bytes()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.gpus.close();
+        self.store.close(true).unwrap();
+    }
+}
+
+pub(crate) fn the_whole_pool_is_pinned_and_let_go() {
+    const POOL: u64 = 200 << 20;
+    let daemon = Daemon::start(POOL);
+    let pool = daemon.store.snapshot().pool.bytes;
+    let ready = daemon.when("the pool is pinned", |snapshot| snapshot.pinned_bytes == pool);
+    assert_eq!(ready.state, "ready");
+    assert!(!ready.devices.is_empty());
+    daemon.gpus.close();
+    assert_eq!(daemon.gpus.snapshot().pinned_bytes, 0);
+}
+
+pub(crate) fn pages_of_the_pool_come_back_as_they_were_saved() {
+    // In all more than the 32 MiB in which the pool is pinned.
+    const PAGE: u64 = 1_500_000;
+    const BLOCKS: u32 = 60;
+    let (daemon, engine) = (Daemon::start(200 << 20), Engine::start());
+    let memory = DeviceMemory::new(&daemon, &engine, PAGE as usize * BLOCKS as usize);
+    let mut bytes = vec![0; PAGE as usize * BLOCKS as usize];
+    rand::rng().fill_bytes(&mut bytes);
+    memory.poke(&bytes);
+    let mut layer = one_run(memory.base(), PAGE);
+    layer.block_stride = PAGE;
+    let copies = memory.open(BLOCKS, vec![layer]).unwrap();
+
+    let key = SpaceKey {
+        namespace: rand::random(),
+        group: 0,
+    };
+    let shard = ShardGeometry {
+        page_bytes: PAGE,
+        digest: copies.layout().segments_digest(),
+    };
+    let geometry = SpaceGeometry {
+        hash_bytes: 32,
+        shards: vec![shard],
+    };
+    let space = daemon.store.space(key, geometry).unwrap();
+    let hashes: Vec<[u8; 32]> = (0..BLOCKS).map(|_| rand::random()).collect();
+    let mut writers: Vec<(u32, PageWriter)> = Vec::new();
+    for (block, hash) in (0..BLOCKS).zip(&hashes) {
+        let Reserved::Page(writer) = daemon.store.reserve(space, 0, hash).unwrap() else {
+            unreachable!("nobody else saves");
+        };
+        writers.push((block, writer));
+    }
+    let pages: Vec<SavePage<'_>> = writers
+        .iter_mut()
+        .map(|(block, writer)| SavePage::new(*block, writer))
+        .collect();
+    copies.read(&pages).unwrap();
+    drop(pages);
+    writers.into_iter().for_each(|(_, writer)| writer.seal());
+
+    // Back, in another order.
+    memory.poke(&vec![0; bytes.len()]);
+    let hits = daemon.store.lookup(space, &hashes.concat()).unwrap();
+    assert_eq!(hits.len(), BLOCKS as usize);
+    let leases = LeaseTable::with_ttl(Duration::from_secs(600));
+    let lease = leases.grant(SessionId(1), hits, 1, Instant::now()).unwrap();
+    let pass = leases.begin_load(lease, 0, 0, BLOCKS).unwrap();
+    let pages: Vec<LoadPage<'_>> = (0..BLOCKS)
+        .map(|index| LoadPage::new(BLOCKS - 1 - index, &pass, index as usize, 0).unwrap())
+        .collect();
+    copies.write(&pages).unwrap();
+    let expected: Vec<u8> = bytes.chunks(PAGE as usize).rev().flatten().copied().collect();
+    assert!(memory.peek() == expected);
+    assert!(daemon.gpus.snapshot().pinned_bytes > 0);
+}

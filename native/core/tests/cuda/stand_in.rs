@@ -1,0 +1,151 @@
+//! The stand-in for the driver, and what only it can show.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libtest_mimic::Trial;
+use tempfile::TempDir;
+
+use crate::pool::Daemon;
+
+const IN_USE: &str = "PEGAFLOW_TEST_STAND_IN";
+
+/// Whether this process has the stand-in.
+pub(crate) fn is_used() -> bool {
+    env::var_os(IN_USE).is_some()
+}
+
+/// Runs this program with the stand-in in its path, unless it has it or uses a GPU; its exit code.
+pub(crate) fn run_with_it() -> Option<i32> {
+    if is_used() || env::var_os("PEGAFLOW_TEST_GPU").is_some() {
+        return None;
+    }
+    let dir = TempDir::new().unwrap();
+    fs::copy(library(), dir.path().join("libcuda.so")).unwrap();
+    Some(again(dir.path(), env::args().skip(1), &[]))
+}
+
+/// The library, which cargo builds beside this program.
+fn library() -> PathBuf {
+    env::current_exe().unwrap().with_file_name("libcuda_stand_in.so")
+}
+
+fn again(library: &Path, arguments: impl Iterator<Item = String>, environment: &[(&str, &str)]) -> i32 {
+    let status = Command::new(env::current_exe().unwrap())
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", library)
+        .env(IN_USE, "1")
+        .envs(environment.iter().copied())
+        .status();
+    status.unwrap().code().unwrap_or(1)
+}
+
+/// Bytes of device memory that this process has mapped.
+pub(crate) fn mapped_bytes() -> u64 {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let own = maps.lines().filter(|line| line.contains("memfd:cuda-stand-in"));
+    own.map(|line| {
+        let (begin, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        u64::from_str_radix(end, 16).unwrap() - u64::from_str_radix(begin, 16).unwrap()
+    })
+    .sum()
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let test = |name: &'static str, test: fn()| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    vec![
+        test(
+            "a_driver_without_batch_calls_passes_the_suite",
+            a_driver_without_batch_calls_passes_the_suite,
+        ),
+        test(
+            "a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept",
+            a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept,
+        ),
+        test(
+            "a_gpu_that_is_lost_ends_the_process",
+            a_gpu_that_is_lost_ends_the_process,
+        ),
+    ]
+    .into_iter()
+    .chain(
+        env::var_os("PEGAFLOW_TEST_STARTED_AGAIN")
+            .map(|_| {
+                vec![
+                    test("sees_no_gpu", sees_no_gpu),
+                    test("loses_its_gpu", loses_its_gpu),
+                ]
+            })
+            .unwrap_or_default(),
+    )
+    .collect()
+}
+
+/// The library without the name of the batch call.
+fn a_driver_without_batch_calls_passes_the_suite() {
+    let (name, other) = (b"cuMemcpyBatchAsync\0", b"cuMemcpyBatchGone_\0");
+    let mut bytes = fs::read(library()).unwrap();
+    let places: Vec<usize> = bytes
+        .windows(name.len())
+        .enumerate()
+        .filter(|(_, window)| window == name)
+        .map(|(place, _)| place)
+        .collect();
+    assert!(!places.is_empty());
+    for place in places {
+        bytes[place..][..other.len()].copy_from_slice(other);
+    }
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("libcuda.so"), bytes).unwrap();
+    let suite = ["--exact", "the_cuda_engine_passes_the_suite"].map(String::from);
+    assert_eq!(again(dir.path(), suite.into_iter(), &[]), 0);
+}
+
+fn start_again(test: &str, environment: &[(&str, &str)]) -> i32 {
+    let dir = TempDir::new().unwrap();
+    fs::copy(library(), dir.path().join("libcuda.so")).unwrap();
+    let mut environment = environment.to_vec();
+    environment.push(("PEGAFLOW_TEST_STARTED_AGAIN", "1"));
+    again(
+        dir.path(),
+        ["--exact".to_owned(), test.to_owned()].into_iter(),
+        &environment,
+    )
+}
+
+fn a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept() {
+    assert_eq!(start_again("sees_no_gpu", &[("CUDA_VISIBLE_DEVICES", "")]), 0);
+}
+
+fn sees_no_gpu() {
+    let daemon = Daemon::start(64 << 20);
+    let snapshot = daemon.settled();
+    assert_eq!(snapshot.state, "none");
+    let reason = snapshot.reason.unwrap();
+    assert!(reason.contains("CUDA_ERROR_NO_DEVICE"), "{reason}");
+    daemon.gpus.close();
+}
+
+fn a_gpu_that_is_lost_ends_the_process() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("broken");
+    let environment = [("CUDA_STAND_IN_BROKEN", file.to_str().unwrap())];
+    assert_eq!(start_again("loses_its_gpu", &environment), 1);
+    assert!(file.exists(), "the test did not come to its end");
+}
+
+fn loses_its_gpu() {
+    let daemon = Daemon::start(64 << 20);
+    let engine = crate::engine::Engine::start();
+    let memory = crate::memory::DeviceMemory::new(&daemon, &engine, 1 << 20);
+    fs::write(env::var_os("CUDA_STAND_IN_BROKEN").unwrap(), "").unwrap();
+    memory.read_all();
+    unreachable!("the process has ended");
+}

@@ -1,0 +1,154 @@
+//! Streams, which are busy until a time, and events.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::shared::{Handle, Shared, is_own};
+use crate::{INVALID_CONTEXT, INVALID_VALUE, NOT_READY, SUCCESS, device};
+
+/// Two words: how often the event was recorded, and up to which record its stream has come.
+struct Event(Shared);
+
+impl Event {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        unsafe { &*(self.0.address as *const AtomicU64).add(index) }
+    }
+}
+
+/// When everything in a stream has ended.
+struct Stream(Mutex<Option<Instant>>);
+
+/// The default stream's.
+static DEFAULT: Stream = Stream(Mutex::new(None));
+
+fn stream_of(stream: *mut c_void) -> &'static Stream {
+    if stream.is_null() {
+        &DEFAULT
+    } else {
+        unsafe { &*stream.cast::<Stream>() }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamCreate(stream: *mut *mut c_void, _flags: u32) -> u32 {
+    if device::current().is_none() {
+        return INVALID_CONTEXT;
+    }
+    unsafe { stream.write(Box::into_raw(Box::new(Stream(Mutex::new(None)))).cast()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamDestroy_v2(stream: *mut c_void) -> u32 {
+    drop(unsafe { Box::from_raw(stream.cast::<Stream>()) });
+    SUCCESS
+}
+
+/// As a kernel of so many milliseconds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn standInBusy(stream: *mut c_void, milliseconds: u64) -> u32 {
+    let until = Instant::now() + Duration::from_millis(milliseconds);
+    *stream_of(stream).0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    SUCCESS
+}
+
+/// Done when what is in the stream has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemsetD8Async(device: u64, value: u8, length: usize, stream: *mut c_void) -> u32 {
+    let until = *stream_of(stream).0.lock().unwrap_or_else(PoisonError::into_inner);
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let fill = move || unsafe {
+        std::ptr::write_bytes(
+            std::ptr::with_exposed_provenance_mut::<u8>(device as usize),
+            value,
+            length,
+        );
+    };
+    match left {
+        Some(left) if !left.is_zero() => {
+            // Before the events that are recorded behind it.
+            thread::spawn(move || {
+                thread::sleep(left.saturating_sub(Duration::from_millis(20)));
+                fill();
+            });
+        }
+        _ => fill(),
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuEventCreate(event: *mut *mut c_void, _flags: u32) -> u32 {
+    if device::current().is_none() {
+        return INVALID_CONTEXT;
+    }
+    let Some(memory) = Shared::new(4_096) else {
+        return INVALID_VALUE;
+    };
+    unsafe { event.write(Arc::into_raw(Arc::new(Event(memory))).cast_mut().cast()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> u32 {
+    if device::current().is_none() {
+        return INVALID_CONTEXT;
+    }
+    let event = event.cast::<Event>().cast_const();
+    let shared = unsafe {
+        Arc::increment_strong_count(event);
+        Arc::from_raw(event)
+    };
+    let record = shared.word(0).fetch_add(1, Ordering::SeqCst) + 1;
+    let until = *stream_of(stream).0.lock().unwrap_or_else(PoisonError::into_inner);
+    match until.map(|until| until.saturating_duration_since(Instant::now())) {
+        Some(left) if !left.is_zero() => {
+            thread::spawn(move || {
+                thread::sleep(left);
+                shared.word(1).fetch_max(record, Ordering::SeqCst);
+            });
+        }
+        _ => {
+            shared.word(1).fetch_max(record, Ordering::SeqCst);
+        }
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuEventQuery(event: *mut c_void) -> u32 {
+    let event = unsafe { &*event.cast::<Event>() };
+    let passed = event.word(1).load(Ordering::SeqCst);
+    if passed >= event.word(0).load(Ordering::SeqCst) {
+        SUCCESS
+    } else {
+        NOT_READY
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuEventDestroy_v2(event: *mut c_void) -> u32 {
+    drop(unsafe { Arc::from_raw(event.cast::<Event>().cast_const()) });
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuIpcGetEventHandle(handle: *mut Handle, event: *mut c_void) -> u32 {
+    unsafe { handle.write((*event.cast::<Event>()).0.handle()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuIpcOpenEventHandle(event: *mut *mut c_void, handle: Handle) -> u32 {
+    if is_own(&handle) {
+        return INVALID_CONTEXT;
+    }
+    let Some(memory) = Shared::open(&handle) else {
+        return INVALID_VALUE;
+    };
+    unsafe { event.write(Arc::into_raw(Arc::new(Event(memory))).cast_mut().cast()) };
+    SUCCESS
+}
