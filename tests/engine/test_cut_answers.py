@@ -14,7 +14,7 @@ from tests.engine.prompts import random_prompt
 from tests.engine.stepped_engine import SteppedEngine
 from tests.engine.vllm_install import VllmInstall
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 CUTS: Final = 24
 _ATTACH_S: Final = 30.0

@@ -15,7 +15,7 @@ from tests.engine.stepped_engine import SteppedEngine
 from tests.engine.vllm_install import VllmInstall
 from tests.engine.waiting import wait_until
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 REATTACH_S = 30.0
 """Ten times the failure contract's bound, which ``make bench`` measures: machines may be busy."""

@@ -17,7 +17,7 @@ from tests.engine.vllm_install import VllmInstall
 from tests.engine.waiting import wait_until
 from tests.fence.stop_points import StopPoints
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 REATTACH_S = 30.0
 """Ten times the failure contract's bound, which ``make bench`` measures: machines may be busy."""

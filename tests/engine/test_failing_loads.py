@@ -10,7 +10,7 @@ from tests.engine.prompts import random_prompt
 from tests.engine.stepped_engine import SteppedEngine
 from tests.fence.stop_points import StopPoints
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 REQUESTS = 3
 BLOCKS = 9
