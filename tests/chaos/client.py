@@ -34,6 +34,8 @@ class Client:
         while place.wait_serving(over):
             kills, engine = place.kills, place.engine
             with engine.connect() as http:
+                # Else a server that was stopped for 5 s resets the connection of a waiting request.
+                http.headers["Connection"] = "close"
                 # In this order: a kill hides the engine first and counts itself then.
                 while place.is_serving() and place.kills == kills:
                     if over.is_set():
