@@ -11,6 +11,7 @@ from tests.engine.attaching import wait_attached
 from tests.engine.conftest import STEP_TOKENS
 from tests.engine.daemon import DaemonProcess
 from tests.engine.nothing_left import assert_nothing_left
+from tests.engine.pool_file import all_have_checksums
 from tests.engine.prompts import random_prompt
 from tests.engine.stepped_engine import Answer, SteppedEngine
 from tests.engine.vllm_install import VllmInstall
@@ -58,18 +59,14 @@ def prompt() -> tuple[int, ...]:
 def cold(its_engine: SteppedEngine, restarted: DaemonProcess, prompt: tuple[int, ...]) -> Answer:
     """The answer to ``prompt``, whose blocks the next daemon will have."""
     cold = its_engine.generate(prompt)
-    its_engine.reset()
-    wait_until(
-        lambda: restarted.status()["checksums"]["pending_pages"] == 0, "checksums", _CHECKSUMS_S
-    )
+    wait_hit(its_engine, cold, prompt)
+    pool = Path(restarted.status()["pool"]["path"])
+    wait_until(lambda: all_have_checksums(pool), "all have checksums", _CHECKSUMS_S)
     return cold
 
 
-def assert_hit_again(
-    engine: SteppedEngine, daemon: DaemonProcess, cold: Answer, prompt: tuple[int, ...]
-) -> None:
-    """Within the bound ``prompt`` is answered from the blocks that ``daemon`` found."""
-    wait_attached(engine, daemon, REATTACH_S)
+def wait_hit(engine: SteppedEngine, cold: Answer, prompt: tuple[int, ...]) -> None:
+    """Ask for ``prompt`` until all its blocks come from the daemon; no answer differs."""
 
     def is_hit() -> bool:
         engine.reset()
@@ -77,8 +74,18 @@ def assert_hit_again(
         cold.assert_same(engine.generate(prompt))
         return engine.hits().since(before).external == CACHED_TOKENS
 
-    wait_until(is_hit, "the blocks are hit again", REATTACH_S)
-    assert daemon.status()["saves"]["blocks"] == 0, "they are the last daemon's"
+    wait_until(is_hit, "all blocks are hit", REATTACH_S)
+    engine.reset()
+
+
+def assert_hit_again(
+    engine: SteppedEngine, daemon: DaemonProcess, cold: Answer, prompt: tuple[int, ...]
+) -> None:
+    """Within the bound ``prompt`` is answered from the blocks that ``daemon`` found."""
+    wait_attached(engine, daemon, REATTACH_S)
+    wait_hit(engine, cold, prompt)
+    status = daemon.status()
+    assert status["saves"]["blocks"] == 0, f"of the last daemon there was {status['taken_over']}"
     assert_nothing_left(engine, daemon)
 
 
