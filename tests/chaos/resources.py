@@ -18,7 +18,7 @@ _MORE_DAEMON_MIB: Final = 24
 _MORE_ENGINE_MIB: Final = 96
 """Spare memory of allocators comes and goes: a worker of vLLM grows by 50 MiB without faults."""
 
-_WARM_REQUESTS: Final = 200
+_WARM_REQUESTS: Final = 300
 """An allocator has not seen every kind of step before."""
 
 _LOOK_AGAIN_S: Final = 0.5

@@ -49,6 +49,9 @@ _PEACE_S: Final = 240.0
 _ENGINE_KILLS: Final = 0.6
 """After this share of the run no engine is killed: what grows with the daemon's restarts shows."""
 
+_MEMORY_FROM: Final = 0.8
+"""From here on engines' memory may not grow: their allocators have seen most kinds of steps."""
+
 _END_S: Final = 60.0
 
 
@@ -174,7 +177,7 @@ class Chaos:
         journal = Journal(self._directory / "faults.log")
         began, seconds = time.monotonic(), 60 * self._minutes
         killing = Killing(self._seed, len(places))
-        watch = MemoryWatch(places, began + _ENGINE_KILLS * seconds)
+        watch = MemoryWatch(places, began + _MEMORY_FROM * seconds)
         of_daemon = DaemonFaults(daemon, places, self._seed, journal)
         of_engines = [EngineFaults(place, killing, self._seed, journal) for place in places]
 
