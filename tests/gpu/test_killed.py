@@ -14,8 +14,10 @@ from tests.gpu.driver import ON_GPU, Driver
 from tests.gpu.gpu_engine import GpuEngine
 
 BLOCKS: Final = range(8)
-BOUND_S: Final = 5.0
-"""The failure contract's bound for what a killed engine leaves."""
+BOUND_S: Final = 5.0 if ON_GPU else 50.0
+"""The contract's bound for what a killed engine leaves; tenfold on a machine that may be busy."""
+BUSY_MS: Final = 3_000 if ON_GPU else 60_000
+"""How long the stream of the engine is busy that is killed meanwhile."""
 
 
 def mapped_bytes(daemon: DaemonProcess, driver: Driver | None) -> int:
@@ -39,7 +41,7 @@ def test_an_engine_killed_before_its_stream_comes_to_a_point_leaves_nothing(
 
     engine = start_engine()
     engine.refill(BLOCKS)
-    engine.fill_later(7, 3_000)
+    engine.fill_later(7, BUSY_MS)
     engine.start_save(fresh_hashes(len(BLOCKS)), BLOCKS, engine.mark())
     wait_until(lambda: daemon.status()["saves"]["in_flight"] == 1, "the save waits", 30)
     killed = time.monotonic()

@@ -1,10 +1,10 @@
-//! Streams, which are busy until a time, and events.
+//! Streams, whose work is done in order, and events.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::shared::{Handle, Shared, is_own};
 use crate::{INVALID_CONTEXT, INVALID_VALUE, NOT_READY, SUCCESS, device};
@@ -18,10 +18,36 @@ impl Event {
     }
 }
 
-/// When everything in a stream has ended.
-struct Stream(Mutex<Option<Instant>>);
+/// Work in order: the thread that does the last of it, after all that was before.
+#[derive(Default)]
+struct Stream(Mutex<Option<JoinHandle<()>>>);
 
-/// The default stream's.
+impl Stream {
+    /// Does it when all before has been done; now if that is so already.
+    fn then(&self, work: impl FnOnce() + Send + 'static) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.take_if(|before| !before.is_finished()) {
+            Some(before) => *last = Some(thread::spawn(move || after(before, work))),
+            None => work(),
+        }
+    }
+
+    fn be_busy(&self, time: Duration) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.take();
+        *last = Some(thread::spawn(move || {
+            before.map(JoinHandle::join);
+            thread::sleep(time);
+        }));
+    }
+}
+
+fn after(before: JoinHandle<()>, work: impl FnOnce()) {
+    drop(before.join());
+    work();
+}
+
+/// The default stream.
 static DEFAULT: Stream = Stream(Mutex::new(None));
 
 fn stream_of(stream: *mut c_void) -> &'static Stream {
@@ -37,7 +63,7 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut *mut c_void, _flags: u32) -
     if device::current().is_none() {
         return INVALID_CONTEXT;
     }
-    unsafe { stream.write(Box::into_raw(Box::new(Stream(Mutex::new(None)))).cast()) };
+    unsafe { stream.write(Box::into_raw(Box::<Stream>::default()).cast()) };
     SUCCESS
 }
 
@@ -50,33 +76,20 @@ pub unsafe extern "C" fn cuStreamDestroy_v2(stream: *mut c_void) -> u32 {
 /// As a kernel of so many milliseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn standInBusy(stream: *mut c_void, milliseconds: u64) -> u32 {
-    let until = Instant::now() + Duration::from_millis(milliseconds);
-    *stream_of(stream).0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    stream_of(stream).be_busy(Duration::from_millis(milliseconds));
     SUCCESS
 }
 
 /// Done when what is in the stream has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8Async(device: u64, value: u8, length: usize, stream: *mut c_void) -> u32 {
-    let until = *stream_of(stream).0.lock().unwrap_or_else(PoisonError::into_inner);
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let fill = move || unsafe {
+    stream_of(stream).then(move || unsafe {
         std::ptr::write_bytes(
             std::ptr::with_exposed_provenance_mut::<u8>(device as usize),
             value,
             length,
         );
-    };
-    match left {
-        Some(left) if !left.is_zero() => {
-            // Before the events that are recorded behind it.
-            thread::spawn(move || {
-                thread::sleep(left.saturating_sub(Duration::from_millis(20)));
-                fill();
-            });
-        }
-        _ => fill(),
-    }
+    });
     SUCCESS
 }
 
@@ -103,18 +116,9 @@ pub unsafe extern "C" fn cuEventRecord(event: *mut c_void, stream: *mut c_void) 
         Arc::from_raw(event)
     };
     let record = shared.word(0).fetch_add(1, Ordering::SeqCst) + 1;
-    let until = *stream_of(stream).0.lock().unwrap_or_else(PoisonError::into_inner);
-    match until.map(|until| until.saturating_duration_since(Instant::now())) {
-        Some(left) if !left.is_zero() => {
-            thread::spawn(move || {
-                thread::sleep(left);
-                shared.word(1).fetch_max(record, Ordering::SeqCst);
-            });
-        }
-        _ => {
-            shared.word(1).fetch_max(record, Ordering::SeqCst);
-        }
-    }
+    stream_of(stream).then(move || {
+        shared.word(1).fetch_max(record, Ordering::SeqCst);
+    });
     SUCCESS
 }
 

@@ -12,6 +12,7 @@ use crate::conformance;
 use crate::engine::{Engine, Exported};
 use crate::pool::Daemon;
 use crate::stage::Stage;
+use crate::stand_in;
 
 /// Memory of an engine, as a daemon reaches it.
 pub(crate) struct DeviceMemory<'a> {
@@ -153,9 +154,11 @@ pub(crate) fn memory_of_a_killed_engine_is_let_go() {
         "the mapping keeps it"
     );
     drop(copies);
-    let deadline = Instant::now() + Duration::from_secs(5);
+    // The contract's bound, tenfold on machines that may be busy.
+    let bound = if stand_in::is_used() { 50 } else { 5 };
+    let deadline = Instant::now() + Duration::from_secs(bound);
     while daemon.used_device_bytes() > before + (64 << 20) {
-        assert!(Instant::now() < deadline, "not let go within 5 s");
+        assert!(Instant::now() < deadline, "not let go within {bound} s");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -9,6 +9,7 @@ use pegaflow_core::error::ErrorKind;
 use crate::engine::Engine;
 use crate::memory::DeviceMemory;
 use crate::pool::Daemon;
+use crate::stand_in;
 
 /// How long a stream is kept busy.
 const BUSY: Duration = Duration::from_millis(1_500);
@@ -41,14 +42,14 @@ pub(crate) fn the_points_of_a_killed_engine_are_an_error() {
     let (daemon, engine) = (Daemon::start(64 << 20), Engine::start());
     let memory = DeviceMemory::new(&daemon, &engine, 4_096);
     let copies = memory.whole();
-    engine.be_busy(3_000);
+    engine.be_busy(if stand_in::is_used() { 60_000 } else { 3_000 });
     let point = engine.record().unwrap();
     assert!(!copies.has_passed(point).unwrap());
     engine.kill();
     assert_eq!(copies.has_passed(point).unwrap_err().kind(), ErrorKind::PeerEnded);
     let began = Instant::now();
     drop(copies);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     // The GPU is as good as before for the next one.
     let next = Engine::start();
     DeviceMemory::new(&daemon, &next, 1 << 20).read_all();
