@@ -16,7 +16,7 @@ _MORE_DESCRIPTORS: Final = 6
 
 _MORE_DAEMON_MIB: Final = 24
 _MORE_ENGINE_MIB: Final = 96
-"""Spare memory of allocators comes and goes: a worker of vLLM grows by 50 MiB without faults."""
+"""Spare memory of allocators comes and goes: vLLM without any connector takes 50 MiB more."""
 
 _WARM_REQUESTS: Final = 300
 """An allocator has not seen every kind of step before."""
