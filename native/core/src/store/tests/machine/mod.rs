@@ -137,7 +137,7 @@ impl Machine {
 
 /// How often the process ends, and goes on all the same: at every such store, the first one after so many.
 fn crashes() -> impl Strategy<Value = (usize, usize)> {
-    (5..60_usize).prop_flat_map(|every| (Just(every), 0..every))
+    (50..250_usize).prop_flat_map(|every| (Just(every), 0..every))
 }
 
 fn run(policy: PolicyKind, steps: Vec<Step>, (every, first): (usize, usize)) -> Result<(), TestCaseError> {
