@@ -150,7 +150,8 @@ def test_stop_of_a_daemon_that_hangs_is_a_timeout(host: Host) -> None:
     pid = host.status()["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        done = host.run("stop", "--timeout", "300ms")
+        # Longer than an engine's session waits for a sign of life.
+        done = host.run("stop", "--timeout", "2500ms")
         assert (done.returncode, done.stdout) == (4, "")
         done = host.run("status", "--timeout", "300ms")
         assert (done.returncode, done.stdout) == (4, "")

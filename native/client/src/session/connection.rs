@@ -35,8 +35,23 @@ pub(crate) struct Connection {
 struct Socket(OwnedFd);
 
 impl Connection {
-    /// Connects to the socket at `path`.
+    /// Connects to the socket at `path`, for calls that have deadlines of their own.
     pub(crate) async fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, &http2::Builder::new(TokioExecutor::new())).await
+    }
+
+    /// Connects to the socket at `path`; the connection ends when the daemon does not answer its pings.
+    pub(crate) async fn open_watched(path: &Path) -> Result<Self> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true);
+        Self::open_with(path, &builder).await
+    }
+
+    async fn open_with(path: &Path, builder: &http2::Builder<TokioExecutor>) -> Result<Self> {
         let unreachable = |source: &dyn std::error::Error| {
             ClientError::new(
                 ClientErrorKind::Unreachable,
@@ -54,11 +69,7 @@ impl Connection {
             .as_fd()
             .try_clone_to_owned()
             .map_err(|source| unreachable(&source))?;
-        let (sender, driver) = http2::Builder::new(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT)
-            .keep_alive_while_idle(true)
+        let (sender, driver) = builder
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|source| unreachable(&source))?;

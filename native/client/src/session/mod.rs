@@ -45,7 +45,7 @@ impl Session {
     /// Connects and attaches.
     pub(crate) async fn open(socket: &Path, request: AttachRequest) -> Result<(Arc<Self>, Events)> {
         let attach = async {
-            let connection = Connection::open(socket).await?;
+            let connection = Connection::open_watched(socket).await?;
             let mut stream = engine_client(&connection)
                 .attach(request)
                 .await
