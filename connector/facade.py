@@ -195,6 +195,11 @@ class PegaKVConnector(compat.KVConnectorBase_V1, compat.SupportsHMA):
         side.close()
 
     @classmethod
+    def supports_sleep_mode(cls) -> bool:
+        """False: nothing here unregisters memory that sleeps, and registers it again."""
+        return False
+
+    @classmethod
     def build_kv_connector_stats(cls, data: dict[str, Any] | None = None) -> TransferStats:
         """The statistics that ``data`` came from."""
         return TransferStats(data or {})

@@ -233,6 +233,10 @@ def test_calls_of_the_wrong_half_are_answered_as_misses(monkeypatch: pytest.Monk
     assert rig.scheduler.get_finished(set()) == (None, None)
 
 
+def test_vllm_is_not_to_put_the_memory_to_sleep() -> None:
+    assert PegaKVConnector.supports_sleep_mode() is False
+
+
 def test_statistics_are_built_from_their_data() -> None:
     stats = PegaKVConnector.build_kv_connector_stats({"load_success": 2})
     assert stats.reduce() == {"load_success": 2}
