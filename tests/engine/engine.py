@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.engine.closing import Closing
 from tests.engine.completions import Token, stream_completion
 from tests.engine.free_port import free_port
 from tests.engine.hits import Hits
@@ -39,7 +39,7 @@ class Completion:
     """Prompt tokens that vLLM did not compute for this prompt."""
 
 
-class EngineProcess:
+class EngineProcess(Closing):
     """vLLM's OpenAI server, started by ``pegaflow vllm``."""
 
     def __init__(
@@ -150,15 +150,8 @@ class EngineProcess:
         self._http.close()
         return self._tree.kill()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """As ``kill``."""
         self.kill()
 
     def _is_healthy(self) -> bool:

@@ -8,13 +8,14 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
+
+from tests.engine.closing import Closing
 
 _LOG_TAIL_BYTES: Final = 6000
 
 
-class ProcessTree:
+class ProcessTree(Closing):
     """A command that leads a session of its own; its output goes to ``log``.
 
     It runs in the log's directory, so that no Python in it imports from the checkout.
@@ -79,15 +80,8 @@ class ProcessTree:
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(seconds)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """As ``kill``."""
         self.kill()
 
 
