@@ -1,6 +1,6 @@
 """``pegaflow serve``."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +68,9 @@ def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
             # Only now: a second daemon on the same socket must not touch the first one's file.
             if pid_file is not None:
                 stack.enter_context(held_pid_file(Path(pid_file)))
-            _announce(context, Announcement(parse(Ready, text), None, pid_file), json)
+            # Whether or not somebody still reads the line, the daemon is what was asked for.
+            with suppress(BrokenPipeError):
+                _announce(context, Announcement(parse(Ready, text), None, pid_file), json)
 
         context.serve(daemon.to_json(), ready)
 

@@ -1,7 +1,9 @@
 """``pegaflow stop``."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated
+import shlex
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -9,12 +11,16 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, setting, timeout_seconds
 from pegaflow.cli.output import write_json, write_line
 from pegaflow.config import load, resolve_socket
-from pegaflow.errors import Unreachable
+from pegaflow.errors import PegaflowError, Unreachable
 from pegaflow.models import Stopped
 from pegaflow.units import format_size
 
 if TYPE_CHECKING:
     from pegaflow.client import Client
+
+
+_LOOK_S: Final = 1.0
+"""So long a daemon that is to be stopped may take to tell where its pool is."""
 
 
 def stop(
@@ -36,7 +42,9 @@ def stop(
     """
     context: AppContext = ctx.obj
     address = resolve_socket(socket, config=config, environ=context.environ)
-    client = context.connect(address, timeout_seconds(timeout))
+    limit = timeout_seconds(timeout)
+    client = context.connect(address, limit)
+    remedy = _remedy(context.connect(address, min(limit, _LOOK_S)))
     try:
         stopped = client.stop(purge=purge)
     except Unreachable:
@@ -54,10 +62,21 @@ def stop(
         write_line(
             context,
             f"stopped (pid {stopped.pid}); {kept} of memory stay taken for the next daemon, "
-            "`pegaflow stop --purge` frees them",
+            f"`{remedy}` frees them",
         )
     else:
         write_line(context, f"stopped (pid {stopped.pid}); its memory is free")
+
+
+def _remedy(client: "Client") -> str:
+    """The command that frees the pool of a daemon that has ended."""
+    pool_dir = None
+    # A daemon that does not tell it can still be stopped.
+    with suppress(PegaflowError):
+        pool_dir = client.status().config.pool_dir
+    return shlex.join(
+        ["pegaflow", "stop", "--purge"] + (["--pool-dir", pool_dir] if pool_dir else [])
+    )
 
 
 def _purge(client: "Client", pool_dir: str | None) -> Stopped:
@@ -65,6 +84,7 @@ def _purge(client: "Client", pool_dir: str | None) -> Stopped:
     freed = client.purge(pool_dir)
     if freed == 0:
         raise Unreachable(
-            f"no daemon answers on {client.socket}, and none has left a pool there to free"
+            f"no daemon answers on {client.socket}, and none has left a pool there to free; if "
+            "its pool was in another directory, name it with --pool-dir"
         )
     return Stopped(pid=None, pool_bytes_kept=0, pool_bytes_freed=freed)

@@ -1,8 +1,11 @@
 """``pegaflow stop``."""
 
+import json
+
 from pegaflow.errors import CallTimeout
 from pegaflow.models import Stopped
 from tests.cli.command_line import CommandLine, StandInDaemon
+from tests.cli.documents import status_document
 
 FREE = {"pool_bytes_kept": 0, "pool_bytes_freed": 0}
 
@@ -20,6 +23,15 @@ def test_it_says_how_much_memory_stays_taken_and_how_to_free_it(pegaflow: Comman
         "stopped (pid 12); 3 GiB of memory stay taken for the next daemon, "
         "`pegaflow stop --purge` frees them\n"
     )
+
+
+def test_the_remedy_names_the_pool_s_directory_if_it_was_given(pegaflow: CommandLine) -> None:
+    document = status_document()
+    document["config"]["pool_dir"] = "/mnt/huge pages"
+    pegaflow.daemon = StandInDaemon(
+        "/unused", status_answer=json.dumps(document), stop_answer=Stopped(12, 3 << 30)
+    )
+    assert "`pegaflow stop --purge --pool-dir '/mnt/huge pages'`" in pegaflow("stop").out
 
 
 def test_the_memory_is_freed_only_when_asked_for(pegaflow: CommandLine) -> None:

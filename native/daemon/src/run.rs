@@ -69,7 +69,8 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     tracing::info!(socket = %ready.socket.display(), http = ready.http_addr, boot_id = ready.boot_id, "the daemon answers");
     let heard = on_ready(&ready);
     if heard.is_err() {
-        daemon.lifecycle.drain(true);
+        // What was taken over is the next daemon's.
+        daemon.lifecycle.drain(false);
     }
     let served = runtime.block_on(async {
         let sweeping = tokio::spawn(sweep(Arc::clone(&daemon)));

@@ -48,9 +48,9 @@ impl Pool {
     /// # Errors
     /// `Io` when the slot table cannot be read.
     pub(crate) fn survey(&self) -> Result<Option<Survey>> {
-        if !self.is_taken_over {
+        let Some(bytes_with_memory) = self.taken_over_bytes else {
             return Ok(None);
-        }
+        };
         let mut survey = Survey {
             spaces: self.spaces.read()?,
             ..Survey::default()
@@ -81,7 +81,7 @@ impl Pool {
                 Err(doubt) => survey.dropped.drop(self, slot, &doubt),
             }
         }
-        self.check_slabs(&mut strides);
+        self.check_slabs(bytes_with_memory, &mut strides);
         let Survey { pages, dropped, .. } = &mut survey;
         pages.retain(|(_, slot)| {
             let (slab, _) = self.geometry.place(*slot);
@@ -124,9 +124,9 @@ impl Pool {
         }
     }
 
-    /// Rules out slabs without memory, for their pages or for all of their records.
-    fn check_slabs(&self, strides: &mut [Stride]) {
-        let ready_slabs = self.growth.lock().ready_bytes / self.geometry.slab_bytes;
+    /// Rules out slabs that had no memory for their pages, or have none for all of their records.
+    fn check_slabs(&self, bytes_with_memory: u64, strides: &mut [Stride]) {
+        let ready_slabs = bytes_with_memory / self.geometry.slab_bytes;
         for (slab, known) in (0..).zip(strides) {
             let Stride::Of(stride) = *known else { continue };
             let pages = (self.geometry.slab_bytes / stride) as u32;

@@ -60,7 +60,8 @@ pub(super) fn find(dir: &Path, uid: u32, stem: &str) -> Result<Option<Leftover>>
             ))
         }
         Ok(Found::Stranger) => refuse(format!(
-            "{shown} is no slot table of this user: move it away or give another --socket"
+            "{shown} is no slot table of this user, or a damaged one: free it with `pegaflow stop --purge`, move it and the pool beside it \
+             away, or give another --socket"
         )),
         Err(error) => Err(Error::io(format_args!("examine {shown}"), error)),
     }
@@ -88,6 +89,40 @@ pub(super) fn remove_orphans(dir: &Path, uid: u32, own: &str) {
             }
         }
     }
+}
+
+/// Removes the files in `dir` under this daemon's own names if their slot table is damaged, this user's, and nobody's who lives;
+/// the bytes of memory that they took, None when that is not so.
+pub(super) fn remove_damaged(dir: &Path, uid: u32, stem: &str) -> Result<Option<u64>> {
+    let slots = dir.join(names::slots_file(stem));
+    let Some(table) = open_own(&slots, uid) else {
+        return Ok(None);
+    };
+    let is_damaged = read_header(&table).is_ok_and(|header| header.is_none());
+    if !is_damaged || flock(&table, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    let mut bytes = 0;
+    for path in [dir.join(names::pool_file(stem)), slots] {
+        if let Some(metadata) = open_own(&path, uid).and_then(|file| file.metadata().ok()) {
+            fs::remove_file(&path)
+                .map_err(|error| Error::io(format_args!("remove {}", path.display()), error))?;
+            bytes += allocated(&metadata);
+        }
+    }
+    Ok(Some(bytes))
+}
+
+/// A file of this user; None for anything else.
+fn open_own(path: &Path, uid: u32) -> Option<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path);
+    let file = opened.ok()?;
+    let metadata = file.metadata().ok()?;
+    (metadata.is_file() && metadata.uid() == uid).then_some(file)
 }
 
 /// Where a daemon's files can be: in /dev/shm and in its pool directory.

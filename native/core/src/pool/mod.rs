@@ -71,7 +71,8 @@ pub(crate) struct Pool {
     path: Option<PathBuf>,
     huge_page_bytes: u64,
     fallback: Option<String>,
-    is_taken_over: bool,
+    /// How much of a pool that was taken over had memory; None for a new pool.
+    taken_over_bytes: Option<u64>,
     files: PoolFiles,
 }
 
@@ -85,7 +86,7 @@ pub(crate) struct PoolState {
     pub(crate) problem: Option<String>,
 }
 
-/// Frees the pool that an ended daemon of this user and socket left; the bytes of memory that it took, 0 when there is none.
+/// Frees the pool that an ended daemon of this user and socket left, also one with a damaged slot table; the bytes of memory that it took, 0 when there is none.
 ///
 /// # Errors
 /// `Conflict` when a living daemon or a stranger has the files.
@@ -94,9 +95,16 @@ pub fn remove_left(socket: &Path, dir: Option<&Path>) -> Result<u64> {
     let stem = names::stem(uid, socket);
     let mut bytes = 0;
     for dir in leftover::directories(dir) {
-        if let Some(leftover) = leftover::find(&dir, uid, &stem)? {
-            bytes += leftover.bytes();
-            leftover.remove()?;
+        match leftover::find(&dir, uid, &stem) {
+            Ok(Some(leftover)) => {
+                bytes += leftover.bytes();
+                leftover.remove()?;
+            }
+            Ok(None) => {}
+            Err(refused) => match leftover::remove_damaged(&dir, uid, &stem)? {
+                Some(removed) => bytes += removed,
+                None => return Err(refused),
+            },
         }
     }
     Ok(bytes)
@@ -191,7 +199,7 @@ impl Pool {
             path: Some(header.pool_path).filter(|path| !path.as_os_str().is_empty()),
             huge_page_bytes,
             fallback,
-            is_taken_over: taken_over.is_some(),
+            taken_over_bytes: taken_over,
             files,
         })
     }

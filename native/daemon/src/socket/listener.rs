@@ -8,8 +8,10 @@ use std::path::Path;
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use rustix::fs::{Gid, Mode, chown, fchmod};
+use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen as start_listening, socket_with,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen as start_listening,
+    socket_with,
 };
 
 const BACKLOG: i32 = 1_024;
@@ -46,9 +48,16 @@ pub(super) fn group_id(group: &str) -> Result<Gid> {
     })
 }
 
-/// Removes a socket from `path`: the lock is held, so its daemon has ended.
+/// Removes a socket from `path`: the lock is held, so its daemon has ended, unless somebody removed the lock's file.
 pub(super) fn remove_stale(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() && is_listening(path) => Err(Error::new(
+            ErrorKind::Config,
+            format!(
+                "a daemon serves {} already, though its lock's file is gone: end it with `pegaflow stop`, or choose another socket",
+                path.display()
+            ),
+        )),
         Ok(found) if found.file_type().is_socket() => {
             fs::remove_file(path).map_err(|error| io_error("replace", path, error))
         }
@@ -62,6 +71,18 @@ pub(super) fn remove_stale(path: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error("look at", path, error)),
     }
+}
+
+/// Whether there is a process behind the socket, be it stopped or out of room for connections.
+fn is_listening(path: &Path) -> bool {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (Ok(socket), Ok(address)) = (
+        socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None),
+        SocketAddrUnix::new(path),
+    ) else {
+        return false;
+    };
+    matches!(connect(&socket, &address), Ok(()) | Err(Errno::AGAIN))
 }
 
 fn bind_owner_only(path: &Path) -> io::Result<UnixListener> {

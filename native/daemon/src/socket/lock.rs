@@ -90,14 +90,19 @@ fn recorded(path: &Path) -> Option<ProcessIdentity> {
 }
 
 fn in_use(socket: &Path, path: &Path) -> Error {
-    let who = recorded(path).map_or_else(
-        || "another daemon".to_owned(),
-        |owner| format!("daemon {}", owner.pid),
+    let (who, kill) = recorded(path).map_or_else(
+        || ("another daemon".to_owned(), String::new()),
+        |owner| {
+            (
+                format!("daemon {}", owner.pid),
+                format!(" or `kill {}`", owner.pid),
+            )
+        },
     );
     Error::new(
         ErrorKind::Config,
         format!(
-            "{who} serves {} already: use it, end it with `pegaflow stop`, or choose another socket",
+            "{who} serves {} already: use it, end it with `pegaflow stop`{kill}, or choose another socket",
             socket.display()
         ),
     )

@@ -39,6 +39,17 @@ async fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
 }
 
 #[tokio::test]
+async fn a_daemon_whose_lock_somebody_removed_keeps_its_socket_and_its_engines() {
+    let daemon = Daemon::start();
+    let engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    fs::remove_file(daemon.directory().join("daemon.sock.lock")).unwrap();
+    let error = refused(config(daemon.directory()));
+    assert!(error.message().contains("serves"), "{error}");
+    daemon.status().await;
+    assert!(Path::new(&engine.workers[0].registered.grant_file).exists());
+}
+
+#[tokio::test]
 async fn a_killed_daemon_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let settings = serde_json::to_string(&config(directory.path())).unwrap();

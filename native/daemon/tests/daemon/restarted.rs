@@ -3,8 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::thread;
 
-use pegaflow_daemon::DaemonConfig;
+use pegaflow_core::error::{Error, ErrorKind};
+use pegaflow_daemon::{DaemonConfig, run};
 use pegaflow_proto::v1::control_client::ControlClient;
 use pegaflow_proto::v1::load_response::Outcome;
 use pegaflow_proto::v1::{StatusRequest, StopRequest};
@@ -120,6 +122,25 @@ async fn a_new_engine_of_the_next_daemon_loads_what_was_saved() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_start_that_cannot_say_so_leaves_the_blocks_to_the_next_one() {
+    let host = Host::new();
+    let mut daemon = host.start_daemon();
+    let mut engine = Engine::start(&host.settings.socket, &Shape::new()).await;
+    engine.save(&fresh_hashes(3), &[0, 1, 2]).await;
+    assert!(host.stop(false).await > 0);
+    daemon.wait();
+
+    let settings = host.settings.clone();
+    let unheard = thread::spawn(|| {
+        run(settings, |_| {
+            Err(Error::new(ErrorKind::Config, "nobody hears it"))
+        })
+    });
+    assert_eq!(unheard.join().unwrap().unwrap_err().message(), "nobody hears it");
+    assert_eq!(host.start_daemon().said["taken_over_blocks"], 3);
 }
 
 #[tokio::test]

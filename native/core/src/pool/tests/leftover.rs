@@ -308,6 +308,25 @@ fn what_an_ended_daemon_left_is_freed_on_request() {
 }
 
 #[test]
+fn a_damaged_slot_table_and_its_pool_are_freed_on_request_unless_somebody_has_them() {
+    let dir = TempDir::new_in("/dev/shm").unwrap();
+    let own = Left::new(dir.path(), dir.path(), ended_process());
+    for damage in [&[7; 8192][..], &[]] {
+        fs::write(&own.slots, damage).unwrap();
+        fs::write(&own.pool, "pages").unwrap();
+        let locked = lock(&own.slots);
+        let error = remove_left(dir.path(), Some(dir.path())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(own.is_there());
+        drop(locked);
+        let error = Pool::open(config(2 * MIB, dir.path())).unwrap_err();
+        assert!(error.message().contains("stop --purge"), "{error}");
+        assert!(remove_left(dir.path(), Some(dir.path())).unwrap() > 0);
+        assert!(own.is_gone());
+    }
+}
+
+#[test]
 fn what_a_living_daemon_has_is_not_freed() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let pool = Pool::open(config(2 * MIB, dir.path())).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::fixture::{Fixture, Hash, MIB, config, geometry, random_hash};
 use crate::space::{SpaceId, SpaceKey};
-use crate::store::{Reserved, StoreSnapshot};
+use crate::store::{Reserved, StoreSnapshot, Verify};
 
 fn key(group: u32) -> SpaceKey {
     SpaceKey {
@@ -37,6 +37,38 @@ fn check(fixture: &Fixture, space: SpaceId, saved: &HashMap<Hash, Vec<Vec<u8>>>)
             hits.verify(0, shard).unwrap();
             assert_eq!(&hits.page(0, shard).unwrap().read(), bytes);
         }
+    }
+}
+
+#[test]
+fn blocks_whose_memory_is_gone_are_misses_also_when_nothing_is_verified() {
+    for left in [0, 100, 2 * MIB] {
+        let fixture = Fixture::new(16 * MIB);
+        let space = fixture.store.space(key(0), geometry(&[70_000])).unwrap();
+        let saved = save(&fixture, space, 1, 100);
+        let pool = fixture.snapshot().pool.path.unwrap();
+        fixture.store.close(false).unwrap();
+        let dir = fixture.abandon();
+        fs::OpenOptions::new()
+            .write(true)
+            .open(pool)
+            .unwrap()
+            .set_len(left)
+            .unwrap();
+
+        let mut config = config(dir.path(), 16 * MIB);
+        config.verify = Verify::Off;
+        let fixture = Fixture::open(dir, config);
+        let space = fixture.store.space(key(0), geometry(&[70_000])).unwrap();
+        let mut found = 0;
+        for (hash, shards) in &saved {
+            if let Some(bytes) = fixture.read(space, 0, hash) {
+                assert_eq!(bytes, shards[0]);
+                found += 1;
+            }
+        }
+        assert!(found < saved.len() as u64);
+        assert_eq!(fixture.snapshot().taken_over.unwrap().blocks, found);
     }
 }
 
