@@ -70,12 +70,21 @@ def run(args: Sequence[str], context: AppContext) -> int:
 
 def main() -> NoReturn:
     """The command ``pegaflow``."""
-    sys.exit(run(sys.argv[1:], AppContext()))
+    _exit(run(sys.argv[1:], AppContext()))
 
 
 def serve_alias() -> NoReturn:
     """The command ``pegaflow-server``, which is ``pegaflow serve``."""
-    sys.exit(run(["serve", *sys.argv[1:]], AppContext()))
+    _exit(run(["serve", *sys.argv[1:]], AppContext()))
+
+
+def _exit(code: int) -> NoReturn:
+    if code == ExitCode.INTERRUPTED:
+        # A thread that waits in the native module must not come back to an interpreter that ends.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -14,6 +14,8 @@ _ERRORS: Final[dict[type[_native.NativeError], type[errors.PegaflowError]]] = {
     _native.Refused: errors.Refused,
 }
 
+_LOOK_S: Final = 0.1
+
 R = TypeVar("R")
 
 
@@ -42,7 +44,9 @@ def interruptible(work: Callable[[], R]) -> R:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join()
+    # In short waits: a signal that comes just before a wait begins does not end it.
+    while thread.is_alive():
+        thread.join(_LOOK_S)
     (end,) = ended
     if isinstance(end, BaseException):
         raise end

@@ -166,9 +166,9 @@ def test_ctrl_c_ends_a_command_that_waits(host: Host) -> None:
     try:
         with host.start("stop", "--timeout", "1h") as stop:
             waits = Path(f"/proc/{stop.pid}/task")
-            wait_until(lambda: len(list(waits.iterdir())) > 1, "it waits", 10)
+            wait_until(lambda: len(list(waits.iterdir())) > 1, "it waits", 60)
             stop.send_signal(signal.SIGINT)
-            out, err = stop.communicate(timeout=10)
+            out, err = stop.communicate(timeout=60)
         assert (stop.returncode, out, err) == (130, "", "")
     finally:
         os.kill(pid, signal.SIGCONT)
