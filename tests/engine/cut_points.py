@@ -1,11 +1,10 @@
 """Ends a daemon's connection at the n-th byte that it sends: the near end of ``cut_points.c``."""
 
-import mmap
-import os
 import struct
-import subprocess
 from pathlib import Path
 from typing import Final
+
+from tests.engine.preloaded import Preloaded
 
 _SOURCE: Final = Path(__file__).with_name("cut_points.c")
 _LEFT: Final = 0
@@ -17,17 +16,9 @@ class CutPoints:
     """A library for ``LD_PRELOAD`` in ``directory`` and the words that arm it."""
 
     def __init__(self, directory: Path) -> None:
-        library = directory / "cut_points.so"
-        subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, _SOURCE, "-ldl"],
-            check=True,
-        )
-        words = directory / "cut_points.words"
-        words.write_bytes(struct.pack("<qQ", _NEVER, 0))
-        self.environment: Final = {"LD_PRELOAD": str(library), "CUT_POINTS": str(words)}
-        descriptor = os.open(words, os.O_RDWR)
-        self._words = mmap.mmap(descriptor, 16)
-        os.close(descriptor)
+        preloaded = Preloaded(_SOURCE, directory, struct.pack("<qQ", _NEVER, 0))
+        self.environment: Final = preloaded.environment
+        self._words = preloaded.words
 
     def cut_after(self, count: int) -> None:
         """End the connection over which the byte after the next ``count`` bytes would go."""

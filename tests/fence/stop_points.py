@@ -1,11 +1,10 @@
 """Stops a daemon at the n-th step of a transfer: the near end of ``stop_points.c``."""
 
-import mmap
-import os
 import struct
-import subprocess
 from pathlib import Path
 from typing import Final
+
+from tests.engine.preloaded import Preloaded
 
 _SOURCE: Final = Path(__file__).with_name("stop_points.c")
 _STOP_AT: Final = 0
@@ -18,17 +17,9 @@ class StopPoints:
     """A library for ``LD_PRELOAD`` in ``directory`` and the words that arm it."""
 
     def __init__(self, directory: Path) -> None:
-        library = directory / "stop_points.so"
-        subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, _SOURCE, "-ldl"],
-            check=True,
-        )
-        words = directory / "stop_points.words"
-        words.write_bytes(bytes(_BYTES))
-        self.environment: Final = {"LD_PRELOAD": str(library), "STOP_POINTS": str(words)}
-        descriptor = os.open(words, os.O_RDWR)
-        self._words = mmap.mmap(descriptor, _BYTES)
-        os.close(descriptor)
+        preloaded = Preloaded(_SOURCE, directory, bytes(_BYTES))
+        self.environment: Final = preloaded.environment
+        self._words = preloaded.words
 
     def arm(self, step: int) -> None:
         """Stop at this step from now on, counted from 1; 0 only counts."""
