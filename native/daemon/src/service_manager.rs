@@ -42,7 +42,7 @@ pub(crate) async fn keep_told(daemon: Arc<Daemon>) {
             return;
         }
     };
-    let pool = daemon.store.snapshot().pool;
+    let pool = daemon.store.pool_snapshot();
     let serving = format!(
         "serving, {} MiB of memory ({})",
         pool.bytes >> 20,

@@ -46,7 +46,7 @@ pub(super) fn attach(daemon: &Arc<Daemon>, caller: Caller, request: AttachReques
             hashes_per_call: HASHES_PER_CALL as u32,
             blocks_per_transfer: BLOCKS_PER_TRANSFER as u32,
             segments_per_block: SEGMENTS_PER_BLOCK as u32,
-            page_bytes: daemon.store.snapshot().pool.slab_bytes,
+            page_bytes: daemon.store.pool_snapshot().slab_bytes,
         }),
     };
     watch(daemon, &session, opened).map_err(|error| {

@@ -37,7 +37,7 @@ pub(super) async fn register(
     let memory = Memory::of(group, request.memory)?;
     let process = Arc::clone(&session.peer.process);
     let (threads, gpus) = (Arc::clone(&daemon.copy_threads), Arc::clone(&daemon.gpus));
-    let most_bytes = daemon.store.snapshot().pool.slab_bytes;
+    let most_bytes = daemon.store.pool_snapshot().slab_bytes;
     let copies = daemon
         .saves
         .run(move || memory.open(process, threads, &gpus, most_bytes))

@@ -28,7 +28,7 @@ pub(crate) enum State {
 impl Readiness {
     /// The daemon's readiness now.
     pub(crate) fn of(daemon: &Daemon) -> Self {
-        Self::new(daemon.lifecycle.phase(), &daemon.store.snapshot().pool)
+        Self::new(daemon.lifecycle.phase(), &daemon.store.pool_snapshot())
     }
 
     pub(super) fn new(phase: Phase, pool: &PoolSnapshot) -> Self {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
 
+use pegaflow_core::store::{SpaceSnapshot, StoreSnapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::prometheus_text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -58,8 +59,9 @@ impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut lines = Lines(&mut encoder);
         self.process(&mut lines)?;
-        self.store(&mut lines)?;
-        self.checksums(&mut lines)?;
+        let store = self.0.store.snapshot();
+        Self::store(&store, &mut lines)?;
+        Self::checksums(&store, &mut lines)?;
         self.leases(&mut lines)?;
         self.engines(&mut lines)
     }
@@ -85,8 +87,7 @@ impl Scrape {
         )
     }
 
-    fn store(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
-        let store = self.0.store.snapshot();
+    fn store(store: &StoreSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
         let pool = &store.pool;
         lines.gauge(
             "pegaflow_pool_capacity_bytes",
@@ -133,7 +134,7 @@ impl Scrape {
             "Blocks that cannot be evicted now",
             store.pinned_blocks as f64,
         )?;
-        type Of = fn(&pegaflow_core::store::SpaceSnapshot) -> u64;
+        type Of = fn(&SpaceSnapshot) -> u64;
         let spaces: [(&str, &str, MetricType, Of); 6] = [
             (
                 "pegaflow_cache_resident_blocks",
@@ -182,8 +183,7 @@ impl Scrape {
         Ok(())
     }
 
-    fn checksums(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
-        let store = self.0.store.snapshot();
+    fn checksums(store: &StoreSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
         let taken_over = store.taken_over.unwrap_or_default();
         lines.gauge(
             "pegaflow_taken_over_blocks",
@@ -208,7 +208,7 @@ impl Scrape {
             "How long the start took for that, 0 for a new pool",
             taken_over.duration.as_secs_f64(),
         )?;
-        let checksums = store.checksums;
+        let checksums = &store.checksums;
         lines.gauge(
             "pegaflow_checksums_pending_pages",
             "Sealed pages that still lack their checksum",
