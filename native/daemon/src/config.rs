@@ -10,6 +10,10 @@ use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::store::{SCRUB_PERIOD, Verify};
 use serde::{Deserialize, Serialize};
 
+mod ssd;
+
+pub use ssd::{SsdAdmission, SsdEngine, SsdPath};
+
 /// The longest path that Linux can bind a Unix socket to.
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
@@ -42,6 +46,27 @@ pub struct DaemonConfig {
     /// Seconds in which the background looks at every page once.
     #[serde(default = "default_scrub_period_s")]
     pub scrub_period_s: f64,
+    /// The directories of the ssd tier; none: there is no ssd tier.
+    #[serde(default)]
+    pub ssd: Vec<SsdPath>,
+    /// How the ssd tier does its I/O.
+    #[serde(default)]
+    pub ssd_engine: SsdEngine,
+    /// Bytes a day that may be written to the ssd tier. None: no limit.
+    #[serde(default)]
+    pub ssd_write_budget_bytes: Option<u64>,
+    /// Which blocks are written to the ssd tier.
+    #[serde(default)]
+    pub ssd_admission: SsdAdmission,
+    /// Bytes that may be on their way from the ssd tier to lookups at once.
+    #[serde(default = "ssd::default_fetch_bytes")]
+    pub ssd_fetch_bytes: u64,
+    /// Blocks are fetched from the ssd tier when computing them takes at least so many times as long; 0: always.
+    #[serde(default = "ssd::default_min_benefit")]
+    pub min_benefit: f64,
+    /// Whether the memory tier's free room is filled from the ssd tier at the start.
+    #[serde(default)]
+    pub warm_on_start: bool,
     /// Seconds that a lease lasts unless it is renewed.
     #[serde(default = "default_lease_ttl_s")]
     pub lease_ttl_s: f64,
@@ -185,6 +210,7 @@ impl DaemonConfig {
                 "scrub_period = 0: looking at all pages takes some time, such as 24h",
             ));
         }
+        ssd::check(self)?;
         self.drain_timeout().map(drop)
     }
 

@@ -13,13 +13,29 @@ fn with(key: &str, value: impl Into<Value>) -> Result<DaemonConfig> {
     DaemonConfig::from_json(&settings.to_string())
 }
 
+fn ssd(path: &str, capacity_bytes: u64) -> Value {
+    json!([{"path": path, "capacity_bytes": capacity_bytes}])
+}
+
+#[test]
+fn an_ssd_path_is_named_once() {
+    let twice = json!([
+        {"path": "/a", "capacity_bytes": 1 << 30},
+        {"path": "/a", "capacity_bytes": 1_u64 << 31},
+    ]);
+    assert!(with("ssd", twice).unwrap_err().message().contains("twice"));
+}
+
 #[test]
 fn what_python_writes_is_read() {
     // Every field of pegaflow.config.DaemonConfig.
     let json = json!({
         "socket": "/run/pegaflow/daemon.sock", "socket_group": null, "http_addr": null, "pool_bytes": 1 << 30,
         "pool_size_origin": "auto", "pool_dir": null, "eviction_policy": "s3fifo",
-        "verify": "always", "scrub_period_s": 3600.0, "lease_ttl_s": 600.0, "copy_threads": 2,
+        "verify": "always", "scrub_period_s": 3600.0,
+        "ssd": [{"path": "/var/cache/pegaflow", "capacity_bytes": 1_u64 << 40}], "ssd_engine": "psync",
+        "ssd_write_budget_bytes": 1_u64 << 41, "ssd_admission": "reused", "ssd_fetch_bytes": 1 << 28,
+        "min_benefit": 1.5, "warm_on_start": true, "lease_ttl_s": 600.0, "copy_threads": 2,
         "drain_timeout_s": 10.0, "log_level": "info", "log_format": "json",
         "log_file": "/var/log/pegaflow.log", "pid_file": null,
     });
@@ -36,6 +52,14 @@ fn mistakes_are_named_with_their_value() {
         (with("lease_ttl_s", 0), vec!["lease_ttl = 0"]),
         (with("verify", "never"), vec!["never", "always", "first", "off"]),
         (with("scrub_period_s", 0), vec!["scrub_period = 0"]),
+        (with("ssd", ssd("relative", 1 << 30)), vec!["\"relative\"", "/"]),
+        (with("ssd", ssd("/a", 5)), vec!["/a", "5 bytes"]),
+        (with("ssd_engine", "aio"), vec!["aio", "auto", "uring", "psync"]),
+        (with("ssd_admission", "some"), vec!["some", "all", "reused"]),
+        (with("ssd_write_budget_bytes", 0), vec!["ssd_write_budget = 0"]),
+        (with("ssd_fetch_bytes", 0), vec!["ssd_fetch_bytes = 0"]),
+        (with("min_benefit", -1.0), vec!["min_benefit = -1"]),
+        (with("warm_on_start", true), vec!["warm_on_start", "ssd"]),
         (with("drain_timeout_s", -1), vec!["drain_timeout = -1"]),
         (with("socket", "x".repeat(108)), vec!["108 bytes", "107"]),
         (with("poolsize", 5), vec!["poolsize"]),

@@ -1,0 +1,100 @@
+//! The settings of the ssd tier.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use pegaflow_core::error::Result;
+use serde::{Deserialize, Serialize};
+
+use super::{DaemonConfig, refused};
+
+/// The least that a path may hold.
+const CAPACITY_BYTES_MIN: u64 = 64 << 20;
+/// Above this nothing would ever be fetched.
+const MIN_BENEFIT_MAX: f64 = 1000.0;
+
+/// One directory of the ssd tier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SsdPath {
+    /// The directory; made if it does not exist.
+    pub path: PathBuf,
+    /// Bytes that its files may take.
+    pub capacity_bytes: u64,
+}
+
+/// How the ssd tier does its I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SsdEngine {
+    /// io_uring where the kernel allows it, else psync.
+    #[default]
+    Auto,
+    /// io_uring.
+    Uring,
+    /// Threads that call pread and pwrite.
+    Psync,
+}
+
+/// Which blocks are written to the ssd tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SsdAdmission {
+    /// Each block.
+    #[default]
+    All,
+    /// Blocks that a lookup has found at least once.
+    Reused,
+}
+
+pub(super) fn default_fetch_bytes() -> u64 {
+    256 << 20
+}
+
+pub(super) fn default_min_benefit() -> f64 {
+    1.0
+}
+
+/// Refuses values that no ssd tier can have.
+pub(super) fn check(config: &DaemonConfig) -> Result<()> {
+    let mut paths = BTreeSet::new();
+    for SsdPath { path, capacity_bytes } in &config.ssd {
+        if !path.is_absolute() {
+            return Err(refused(format!(
+                "ssd path {path:?} is relative: give it from / on"
+            )));
+        }
+        if *capacity_bytes < CAPACITY_BYTES_MIN {
+            return Err(refused(format!(
+                "ssd path {path:?} has a capacity of {capacity_bytes} bytes: at least {CAPACITY_BYTES_MIN} are needed"
+            )));
+        }
+        if !paths.insert(path) {
+            return Err(refused(format!(
+                "ssd path {path:?} is there twice: name each once"
+            )));
+        }
+    }
+    if config.ssd_write_budget_bytes == Some(0) {
+        return Err(refused(
+            "ssd_write_budget = 0: give the bytes that may be written in a day, or leave it unset for no limit",
+        ));
+    }
+    if config.ssd_fetch_bytes == 0 {
+        return Err(refused(
+            "ssd_fetch_bytes = 0: give the bytes that may be on their way from the ssd tier at once, such as 256MiB",
+        ));
+    }
+    let min_benefit = config.min_benefit;
+    if !(0.0..=MIN_BENEFIT_MAX).contains(&min_benefit) {
+        return Err(refused(format!(
+            "min_benefit = {min_benefit}: 0 (fetch always) to {MIN_BENEFIT_MAX} are allowed"
+        )));
+    }
+    if config.warm_on_start && config.ssd.is_empty() {
+        return Err(refused(
+            "warm_on_start = true without an ssd path: set ssd, which is where the blocks come from",
+        ));
+    }
+    Ok(())
+}
