@@ -140,6 +140,8 @@ impl Index {
 
     /// Makes sure that nothing finds a block again that is pinned or inspected; whether it was visible. `leave` as in
     /// `evict`. Who takes the last pin back gets the block.
+    ///
+    /// A block that no policy keeps yet stays: the thread that has filled its first shard is about to name it to one.
     pub(crate) fn condemn(&self, block: BlockId, leave: impl Fn(Slot)) -> bool {
         let Some(mut part) = self.part(block) else {
             return false;

@@ -167,12 +167,12 @@ impl Part {
         })
     }
 
-    /// Makes sure that nothing finds a visible block any more; whether it was visible.
+    /// Makes sure that nothing finds a visible block any more that a policy keeps; whether it was one.
     pub(super) fn condemn(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32) -> bool {
         let visible = self
             .blocks
             .get_mut(number)
-            .filter(|block| block.stage == Stage::Visible);
+            .filter(|block| block.stage == Stage::Visible && block.token != NO_TOKEN);
         let Some(block) = visible else { return false };
         block.stage = Stage::Condemned;
         let hash = hash_of(&block.key);

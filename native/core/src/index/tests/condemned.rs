@@ -1,11 +1,13 @@
 //! A condemned block is found by nobody, and goes with its last user; its key is free at once.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use proptest::prelude::*;
 
 use super::{insert, key};
-use crate::index::{BlockId, Index, Stage, Unpinned};
+use crate::eviction::Token;
+use crate::index::{BlockId, Claim, Index, Stage, Unpinned};
 use crate::pool::Slot;
 
 const SHARDS: u16 = 2;
@@ -145,4 +147,26 @@ proptest! {
             }
         }
     }
+}
+
+/// Two threads fill a block's shards: the second publishes it, and the first has yet to name it to a policy.
+#[test]
+fn a_block_that_no_policy_keeps_yet_is_not_condemned() {
+    let index = Index::new();
+    let now = Instant::now();
+    let blocks: Vec<_> = (0..SHARDS)
+        .map(|shard| match index.claim(key(1), SHARDS, shard) {
+            Claim::Granted(block) => block,
+            refused => panic!("{refused:?}"),
+        })
+        .collect();
+    assert!(index.fill(blocks[0], 0, Slot(0), now).unwrap().is_first);
+    assert!(index.fill(blocks[1], 1, Slot(1), now).unwrap().whole.is_some());
+    index.publish(blocks[1]);
+    let pinned = index.pin(&key(1)).expect("visible");
+    assert!(!index.condemn(pinned.block, |_| panic!("it stays")));
+    index.keep(blocks[0], Token(7));
+    assert!(index.condemn(pinned.block, |_| {}));
+    let removed = index.unpin(pinned.block).removed.expect("its last pin");
+    assert_eq!(removed.token, Token(7));
 }
