@@ -13,6 +13,7 @@ pub mod layout;
 pub mod lease;
 pub mod pool;
 pub mod process;
+pub mod progress;
 pub mod space;
 pub mod store;
 mod sync;

@@ -1,10 +1,13 @@
 //! The memory tier as the daemon uses it: look up, save, snapshot, close.
 
 mod config;
+mod evict;
 mod evictor;
 mod inspector;
 mod lookup;
+mod namespace;
 mod reclaim;
+mod resize;
 mod save;
 mod scrub;
 mod snapshot;
@@ -15,7 +18,10 @@ pub(crate) mod tests;
 mod verify;
 
 pub use config::{SCRUB_PERIOD, StoreConfig};
+pub use evict::Evicted;
 pub use lookup::Hits;
+pub use namespace::{NamespaceSnapshot, PINNED_PERCENT};
+pub use resize::Resized;
 pub use save::{PARTIAL_BLOCK_TTL, PageWriter, Reserved};
 pub use snapshot::{ChecksumSnapshot, PoolSnapshot, SpaceSnapshot, StoreSnapshot};
 pub use takeover::TakeOver;
