@@ -15,5 +15,6 @@ pub mod pool;
 pub mod process;
 pub mod progress;
 pub mod space;
+pub mod ssd;
 pub mod store;
 mod sync;
