@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from pegaflow.cli import config, restart, serve, status, stop, version, vllm
+from pegaflow.cli import bench, config, restart, serve, status, stop, version, vllm
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note
@@ -30,6 +30,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(vllm.vllm)
 app.add_typer(config.app, name="config")
+app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)
 
 
