@@ -11,7 +11,7 @@ use pegaflow_proto::v1::{StatusRequest, StopRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::runtime::Builder;
-use tonic::{Response, Status};
+use tonic::{Code, Response, Status};
 
 use crate::error::{ClientError, ClientErrorKind, Result};
 use crate::session::{Connection, of_core, refused};
@@ -60,13 +60,23 @@ pub fn stop(socket: &Path, purge: bool, timeout: Duration) -> Result<Stopped> {
     Ok(Stopped { pid, pool_bytes_kept })
 }
 
-fn client(connection: &Connection) -> ControlClient<Connection> {
+pub(crate) fn client(connection: &Connection) -> ControlClient<Connection> {
     ControlClient::with_origin(connection.clone(), Connection::origin())
         .max_decoding_message_size(MESSAGE_BYTES)
 }
 
-fn answer_of<T>(answer: std::result::Result<Response<T>, Status>) -> Result<T> {
-    answer.map(Response::into_inner).map_err(refused)
+pub(crate) fn answer_of<T>(answer: std::result::Result<Response<T>, Status>) -> Result<T> {
+    answer.map(Response::into_inner).map_err(refusal)
+}
+
+/// The error for a refusal, which tells a mistake of the caller from the rest.
+pub(crate) fn refusal(status: Status) -> ClientError {
+    let code = status.code();
+    let error = refused(status);
+    if error.kind() == ClientErrorKind::Refused && code == Code::InvalidArgument {
+        return ClientError::new(ClientErrorKind::Invalid, error.message());
+    }
+    error
 }
 
 /// Runs `task`, which tells the pid that it is connected to, on this thread.
@@ -82,17 +92,19 @@ fn block_on<T>(
     let peer = Cell::new(None);
     runtime
         .block_on(async { tokio::time::timeout(timeout, task(&peer)).await })
-        .map_err(|_| {
-            let who = peer.get().map_or_else(String::new, |pid| format!(" (pid {pid})"));
-            ClientError::new(
-                ClientErrorKind::Timeout,
-                format!(
-                    "the daemon{who} did not answer {call} within {:.1} s: allow more time with --timeout, or \
-                     kill it if it hangs",
-                    timeout.as_secs_f64()
-                ),
-            )
-        })?
+        .map_err(|_| overdue(call, peer.get(), timeout))?
+}
+
+/// The error for an answer that a command waited for in vain.
+pub(crate) fn overdue(call: &str, peer_pid: Option<u32>, timeout: Duration) -> ClientError {
+    let who = peer_pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+    ClientError::new(
+        ClientErrorKind::Timeout,
+        format!(
+            "the daemon{who} did not answer {call} within {:.1} s: allow more time with --timeout, or kill it if it hangs",
+            timeout.as_secs_f64()
+        ),
+    )
 }
 
 /// Waits for the end of the process; false when it still runs at the deadline.

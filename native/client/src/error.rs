@@ -12,7 +12,9 @@ pub enum ClientErrorKind {
     Unreachable,
     /// The daemon did not answer within the deadline.
     Timeout,
-    /// The daemon answered with an error.
+    /// The daemon answered that what it was asked for is malformed or out of range.
+    Invalid,
+    /// The daemon answered with another error.
     Refused,
     /// The client was made in another process, before a fork.
     Forked,

@@ -29,6 +29,9 @@ pub struct DaemonConfig {
     /// Where HTTP is served. None: 127.0.0.1:9091, or the next free port.
     #[serde(default)]
     pub http_addr: Option<String>,
+    /// The file with the secret that lets HTTP change something. None: HTTP changes nothing.
+    #[serde(default)]
+    pub http_token_file: Option<PathBuf>,
     /// Bytes of the memory tier.
     pub pool_bytes: u64,
     /// How the pool's size came about, for people who ask for the status.

@@ -8,10 +8,12 @@ use pegaflow_core::cuda::Gpus;
 use pegaflow_core::error::Result;
 use pegaflow_core::lease::LeaseTable;
 use pegaflow_core::store::{Store, StoreConfig};
+use tokio::sync::Semaphore;
 
 use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::lifecycle::Lifecycle;
+use crate::operation::RUNNING_MAX;
 use crate::session::Sessions;
 use crate::telemetry::{Direction, Metrics};
 use crate::transfer::{PointWatch, TransferThreads};
@@ -32,6 +34,8 @@ pub(crate) struct Daemon {
     pub(crate) loads: TransferThreads,
     pub(crate) metrics: Metrics,
     pub(crate) lifecycle: Lifecycle,
+    /// One permit for each operation that may run.
+    pub(crate) operations: Arc<Semaphore>,
 }
 
 impl Daemon {
@@ -62,6 +66,7 @@ impl Daemon {
             leases,
             metrics,
             lifecycle: Lifecycle::new(),
+            operations: Arc::new(Semaphore::new(RUNNING_MAX)),
         }))
     }
 }

@@ -7,6 +7,7 @@ pub mod config;
 mod daemon;
 mod lifecycle;
 mod logging;
+mod operation;
 mod operator;
 mod run;
 mod service;

@@ -48,6 +48,11 @@ impl Lifecycle {
         });
     }
 
+    /// Whether the daemon is to end, or has ended.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.phase() != Phase::Serving
+    }
+
     /// Whether the memory tier is to be freed.
     pub(crate) fn is_purge(&self) -> bool {
         *self.purge.borrow()

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
-use crate::operator::{self, Operator};
+use crate::operator::{self, Operator, Token};
 use crate::session::EndReason;
 use crate::socket::SocketPlace;
 use crate::{logging, service, service_manager};
@@ -54,6 +54,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     raise_descriptor_limit();
     let boot = Boot::new()?;
     let (place, socket) = SocketPlace::take(&config, &boot)?;
+    let token = config.http_token_file.as_deref().map(Token::read).transpose()?;
     let http = operator::bind(config.http_addr.as_deref())?;
     let http_addr = http
         .local_addr()
@@ -63,7 +64,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         .build()
         .map_err(|error| Error::io("start the daemon's runtime", error))?;
     let daemon = Daemon::open(config, boot, http_addr)?;
-    let operator = Operator::start(&daemon, http)?;
+    let operator = Operator::start(&daemon, http, token)?;
 
     let ready = Ready::of(&daemon);
     tracing::info!(socket = %ready.socket.display(), http = ready.http_addr, boot_id = ready.boot_id, "the daemon answers");

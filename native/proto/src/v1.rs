@@ -1205,6 +1205,55 @@ pub struct StopResponse {
     #[prost(uint64, tag = "4")]
     pub pool_bytes_kept: u64,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperateRequest {
+    #[prost(oneof = "operate_request::Request", tags = "1, 2")]
+    pub request: ::core::option::Option<operate_request::Request>,
+}
+/// Nested message and enum types in `OperateRequest`.
+pub mod operate_request {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Request {
+        /// The first message. JSON, UTF-8; the schema is pegaflow/schemas/operation.schema.json. A field that the daemon does
+        /// not know is refused: an operation is never done without what it asks for.
+        #[prost(bytes, tag = "1")]
+        Operation(::prost::bytes::Bytes),
+        /// A later message: end early, and answer what was done.
+        #[prost(message, tag = "2")]
+        Cancel(super::OperateCancel),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperateCancel {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperateEvent {
+    #[prost(oneof = "operate_event::Event", tags = "1, 2")]
+    pub event: ::core::option::Option<operate_event::Event>,
+}
+/// Nested message and enum types in `OperateEvent`.
+pub mod operate_event {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Event {
+        /// At least once a second.
+        #[prost(message, tag = "1")]
+        Progress(super::OperateProgress),
+        /// JSON, UTF-8.
+        #[prost(bytes, tag = "2")]
+        Result(::prost::bytes::Bytes),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OperateProgress {
+    #[prost(uint64, tag = "1")]
+    pub blocks: u64,
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+    /// What there is to do in all; 0 until it is known.
+    #[prost(uint64, tag = "3")]
+    pub blocks_expected: u64,
+    #[prost(uint64, tag = "4")]
+    pub bytes_expected: u64,
+}
 /// Generated client implementations.
 pub mod control_client {
     #![allow(
@@ -1337,6 +1386,32 @@ pub mod control_client {
             req.extensions_mut().insert(GrpcMethod::new("pegaflow.v1.Control", "Stop"));
             self.inner.unary(req, path, codec).await
         }
+        /// Does one operation on tiers or namespaces, and tells how far it is until its result, which is the last event. An
+        /// operation whose client goes away, or cancels the call, ends as early as it can.
+        pub async fn operate(
+            &mut self,
+            request: impl tonic::IntoStreamingRequest<Message = super::OperateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::OperateEvent>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/pegaflow.v1.Control/Operate",
+            );
+            let mut req = request.into_streaming_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("pegaflow.v1.Control", "Operate"));
+            self.inner.streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1362,6 +1437,18 @@ pub mod control_server {
             &self,
             request: tonic::Request<super::StopRequest>,
         ) -> std::result::Result<tonic::Response<super::StopResponse>, tonic::Status>;
+        /// Server streaming response type for the Operate method.
+        type OperateStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::OperateEvent, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Does one operation on tiers or namespaces, and tells how far it is until its result, which is the last event. An
+        /// operation whose client goes away, or cancels the call, ends as early as it can.
+        async fn operate(
+            &self,
+            request: tonic::Request<tonic::Streaming<super::OperateRequest>>,
+        ) -> std::result::Result<tonic::Response<Self::OperateStream>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct ControlServer<T> {
@@ -1521,6 +1608,54 @@ pub mod control_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/pegaflow.v1.Control/Operate" => {
+                    #[allow(non_camel_case_types)]
+                    struct OperateSvc<T: Control>(pub Arc<T>);
+                    impl<
+                        T: Control,
+                    > tonic::server::StreamingService<super::OperateRequest>
+                    for OperateSvc<T> {
+                        type Response = super::OperateEvent;
+                        type ResponseStream = T::OperateStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<
+                                tonic::Streaming<super::OperateRequest>,
+                            >,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Control>::operate(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = OperateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

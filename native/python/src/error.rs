@@ -54,7 +54,7 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let message = error.message().to_owned();
         Self(match error.kind() {
-            ClientErrorKind::Config => ConfigError::new_err(message),
+            ClientErrorKind::Config | ClientErrorKind::Invalid => ConfigError::new_err(message),
             ClientErrorKind::Unreachable => Unreachable::new_err(message),
             ClientErrorKind::Timeout => CallTimeout::new_err(message),
             ClientErrorKind::Refused => Refused::new_err(message),

@@ -7,6 +7,7 @@ mod enter;
 mod error;
 mod layout;
 mod lookup;
+mod operation;
 mod scheduler;
 mod serve;
 mod transfer_end;
@@ -25,6 +26,8 @@ mod _native {
     use super::layout::{EngineLayout, StreamPoint};
     #[pymodule_export]
     use super::lookup::Lookup;
+    #[pymodule_export]
+    use super::operation::Operation;
     #[pymodule_export]
     use super::scheduler::SchedulerClient;
     #[pymodule_export]

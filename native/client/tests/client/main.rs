@@ -9,6 +9,7 @@ mod fake;
 mod forks;
 mod leases;
 mod lookups;
+mod operations;
 mod proxy;
 mod sessions;
 mod stage;

@@ -16,6 +16,7 @@ mod takeover;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verify;
+mod verify_all;
 
 pub use config::{SCRUB_PERIOD, StoreConfig};
 pub use evict::Evicted;
@@ -26,6 +27,7 @@ pub use save::{PARTIAL_BLOCK_TTL, PageWriter, Reserved};
 pub use snapshot::{ChecksumSnapshot, PoolSnapshot, SpaceSnapshot, StoreSnapshot};
 pub use takeover::TakeOver;
 pub use verify::Verify;
+pub use verify_all::Verified;
 
 use std::time::{Duration, Instant};
 

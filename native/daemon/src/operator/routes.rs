@@ -1,13 +1,16 @@
-//! The HTTP interface. Nothing here changes the daemon's state.
+//! The HTTP interface. Only operations change the daemon's state.
 
 use std::sync::Arc;
 
+use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
+use super::Token;
+use super::operate::{BODY_BYTES_MAX, operate};
 use crate::daemon::Daemon;
 use crate::status::{self, Readiness, State};
 use crate::telemetry::Exposition;
@@ -16,14 +19,19 @@ use crate::telemetry::Exposition;
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All paths.
-pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition) -> Router {
+pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition, token: Option<Token>) -> Router {
     let exposition = Arc::new(exposition);
-    let (for_readiness, for_status) = (Arc::clone(&daemon), daemon);
+    let (for_readiness, for_status) = (Arc::clone(&daemon), Arc::clone(&daemon));
     Router::new()
         .route("/healthz", get(async || Json(json!({"status": "alive"}))))
         .route("/readyz", get(async move || readiness(&for_readiness)))
         .route("/metrics", get(async move || metrics(&exposition)))
         .route("/v1/status", get(async move || status_document(&for_status)))
+        .route(
+            "/v1/operations/{name}",
+            post(async move |name, headers, body| operate(daemon, token, name, headers, body).await)
+                .layer(DefaultBodyLimit::max(BODY_BYTES_MAX)),
+        )
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
 }
@@ -57,7 +65,7 @@ fn failed(why: &str) -> Response {
 
 async fn unknown(uri: Uri) -> Response {
     let error = format!(
-        "{} is not served: /healthz, /readyz, /metrics and /v1/status are",
+        "{} is not served: /healthz, /readyz, /metrics, /v1/status and /v1/operations/NAME are",
         uri.path()
     );
     (StatusCode::NOT_FOUND, Json(json!({"error": error}))).into_response()
@@ -66,7 +74,7 @@ async fn unknown(uri: Uri) -> Response {
 async fn not_allowed() -> Response {
     (
         StatusCode::METHOD_NOT_ALLOWED,
-        Json(json!({"error": "only GET is allowed: HTTP changes nothing"})),
+        Json(json!({"error": "only GET is allowed here, and POST for /v1/operations/NAME"})),
     )
         .into_response()
 }

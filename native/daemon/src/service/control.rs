@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use pegaflow_proto::v1::control_server::Control;
-use pegaflow_proto::v1::{StatusRequest, StatusResponse, StopRequest, StopResponse};
-use tonic::{Request, Response, Status};
+use pegaflow_proto::v1::{
+    OperateEvent, OperateRequest, StatusRequest, StatusResponse, StopRequest, StopResponse,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
 
 use super::caller::Caller;
+use super::operate;
 use super::refusal::{Answer, Refusal};
 use crate::daemon::Daemon;
 use crate::status;
@@ -24,6 +28,8 @@ impl ControlService {
 
 #[tonic::async_trait]
 impl Control for ControlService {
+    type OperateStream = ReceiverStream<Result<OperateEvent, Status>>;
+
     async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
         self.check(&request)?;
         let json = status::json(&self.0).map_err(Refusal::from)?;
@@ -41,5 +47,14 @@ impl Control for ControlService {
             start_time_ticks: process.start_time_ticks,
             pool_bytes_kept,
         }))
+    }
+
+    async fn operate(
+        &self,
+        request: Request<Streaming<OperateRequest>>,
+    ) -> Result<Response<Self::OperateStream>, Status> {
+        self.check(&request)?;
+        let events = operate::start(&self.0, request.into_inner()).await?;
+        Ok(Response::new(events))
     }
 }

@@ -9,6 +9,7 @@ mod layer;
 mod load;
 mod lookup;
 mod memory;
+mod operate;
 mod refusal;
 mod register;
 mod save;

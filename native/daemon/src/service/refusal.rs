@@ -48,6 +48,12 @@ impl From<Error> for Refusal {
     }
 }
 
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self(status)
+    }
+}
+
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         refusal.0

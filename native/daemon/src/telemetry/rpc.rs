@@ -13,8 +13,8 @@ type Method = [(&'static str, &'static str); 1];
 type MethodAndStatus = [(&'static str, &'static str); 2];
 
 /// The methods that are counted by name; a path that names another one counts as "other".
-const METHODS: [&str; 9] = [
-    "Attach", "Register", "Lookup", "Release", "Renew", "Save", "Load", "Status", "Stop",
+const METHODS: [&str; 10] = [
+    "Attach", "Register", "Lookup", "Release", "Renew", "Save", "Load", "Status", "Stop", "Operate",
 ];
 
 /// Calls that were answered; clones count together.

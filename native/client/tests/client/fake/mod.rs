@@ -111,6 +111,8 @@ pub(crate) struct Seen {
     pub(crate) saves: Vec<SaveRequest>,
     pub(crate) loads: Vec<LoadRequest>,
     pub(crate) registrations: Vec<RegisterRequest>,
+    /// Operations whose client went away.
+    pub(crate) operations_left: u64,
     /// Leases that renewals are told have ended.
     pub(crate) ended_leases: Vec<u64>,
     events: HashMap<u64, mpsc::Sender<Result<SessionEvent, Status>>>,

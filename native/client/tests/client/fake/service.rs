@@ -10,7 +10,7 @@ use pegaflow_proto::v1::session_event::Event;
 use pegaflow_proto::v1::{self, *};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 use super::Shared;
 
@@ -172,6 +172,8 @@ impl Engine for Service {
 
 #[tonic::async_trait]
 impl Control for Service {
+    type OperateStream = ReceiverStream<Result<OperateEvent, Status>>;
+
     async fn status(&self, _request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
         self.awake().await;
         Ok(Response::new(StatusResponse {
@@ -195,5 +197,46 @@ impl Control for Service {
             start_time_ticks: daemon.start_time_ticks,
             pool_bytes_kept: 4_096,
         }))
+    }
+
+    /// Tells progress until it is cancelled, and then the operation as the result; or, without one, refuses.
+    async fn operate(
+        &self,
+        request: Request<Streaming<OperateRequest>>,
+    ) -> Result<Response<Self::OperateStream>, Status> {
+        let mut requests = request.into_inner();
+        let first = requests.message().await?.and_then(|first| first.request);
+        let Some(operate_request::Request::Operation(operation)) = first else {
+            return Err(Status::invalid_argument("no operation"));
+        };
+        if operation.is_empty() {
+            return Err(Status::invalid_argument("an empty operation"));
+        }
+        let (events, stream) = mpsc::channel(8);
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let message = |event| Ok(OperateEvent { event: Some(event) });
+            let progress = OperateProgress {
+                blocks: 1,
+                bytes: 2,
+                blocks_expected: 3,
+                bytes_expected: 4,
+            };
+            drop(
+                events
+                    .send(message(operate_event::Event::Progress(progress)))
+                    .await,
+            );
+            if let Ok(Some(_)) = requests.message().await {
+                drop(
+                    events
+                        .send(message(operate_event::Event::Result(operation)))
+                        .await,
+                );
+            } else {
+                shared.seen.lock().operations_left += 1;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 }

@@ -9,8 +9,9 @@ use crate::error::ErrorKind;
 use crate::index::BlockKey;
 use crate::lease::{LeaseTable, SessionId};
 use crate::pool::{Slot, SlotState};
+use crate::progress::Progress;
 use crate::space::SpaceId;
-use crate::store::{Hits, Reserved, Verify};
+use crate::store::{Hits, Reserved, Verified, Verify};
 
 /// The record's slot of one shard of a visible block.
 pub(super) fn slot_of(fixture: &Fixture, space: SpaceId, shard: u16, hash: &Hash) -> Slot {
@@ -222,4 +223,35 @@ fn the_scrubber_comes_round_at_the_pace_it_is_given() {
     slow.save(space);
     slow.wait_for_checksums(1);
     assert_eq!(slow.snapshot().checksums.scrubbed_pages, 0);
+}
+
+#[test]
+fn a_look_at_all_pages_finds_those_that_changed_and_drops_their_blocks() {
+    let fixture = Fixture::new(8 * MIB);
+    let space = fixture.space(&[10_000, 70_000]);
+    let hashes: Vec<Hash> = (0..20).map(|_| random_hash()).collect();
+    for hash in &hashes {
+        fixture.save_shard(space, 0, hash);
+        fixture.save_shard(space, 1, hash);
+    }
+    fixture.wait_for_checksums(40);
+    let whole = fixture.store.verify_memory(&Progress::default());
+    assert_eq!(
+        (whole.pages, whole.corrupt_pages, whole.pending_pages),
+        (40, 0, 0)
+    );
+    assert_eq!(whole.bytes, 20 * 80_000);
+
+    damage(&fixture.lookup(space, &hashes[7..8]), 0, 1);
+    let progress = Progress::default();
+    let looked = fixture.store.verify_memory(&progress);
+    assert_eq!(looked.corrupt_pages, 1);
+    assert_eq!(progress.snapshot().blocks_expected, 40);
+    for (index, hash) in hashes.iter().enumerate() {
+        assert_eq!(fixture.lookup(space, &[*hash]).len(), usize::from(index != 7));
+    }
+
+    let cancelled = Progress::default();
+    cancelled.cancel();
+    assert_eq!(fixture.store.verify_memory(&cancelled), Verified::default());
 }

@@ -22,11 +22,21 @@ impl Response {
 
 /// One request with this method.
 pub(crate) fn request(address: &str, method: &str, path: &str) -> Response {
+    send(address, method, path, "", "")
+}
+
+/// A POST with further header lines and a body.
+pub(crate) fn post(address: &str, path: &str, headers: &str, body: &str) -> Response {
+    let length = format!("Content-Length: {}\r\n{headers}", body.len());
+    send(address, "POST", path, &length, body)
+}
+
+fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Response {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n{body}"
     )
     .unwrap();
     let mut text = String::new();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use child::Child;
 pub(crate) use daemon::{Daemon, config};
-pub(crate) use http::{get, metrics, request};
+pub(crate) use http::{Response, get, metrics, post, request};
 
 /// Waits until `is_true`, at most as long as any machine needs.
 pub(crate) async fn eventually(what: &str, mut is_true: impl AsyncFnMut() -> bool) {

@@ -1,0 +1,112 @@
+//! What can be asked for. Its schema is pegaflow/schemas/operation.schema.json.
+
+use std::time::Instant;
+
+use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::progress::Progress;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::namespace_evict::NamespaceEvict;
+use super::namespace_pin::{NamespacePin, NamespaceUnpin};
+use super::namespace_quota::NamespaceQuota;
+use super::tier_evict::TierEvict;
+use super::tier_resize::TierResize;
+use super::tier_verify::TierVerify;
+use super::{Operate, Operated};
+use crate::daemon::Daemon;
+
+/// The form of the result; an incompatible change has another number.
+const SCHEMA: &str = "pegaflow.operated/1";
+/// The field that names the operation.
+const NAME: &str = "operation";
+
+/// One operation, with all that it asks for.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "operation", rename_all = "kebab-case")]
+pub(crate) enum Operation {
+    NamespaceEvict(NamespaceEvict),
+    NamespacePin(NamespacePin),
+    NamespaceQuota(NamespaceQuota),
+    NamespaceUnpin(NamespaceUnpin),
+    TierEvict(TierEvict),
+    TierResize(TierResize),
+    TierVerify(TierVerify),
+}
+
+impl Operation {
+    /// Reads JSON that names the operation in itself.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the field and what is allowed.
+    pub(crate) fn from_json(json: &[u8]) -> Result<Self> {
+        serde_json::from_slice(json).map_err(|error| refused(&error))
+    }
+
+    /// Reads the fields of the operation `name`; no bytes are no fields.
+    ///
+    /// # Errors
+    /// As [`Operation::from_json`].
+    pub(crate) fn of_name(name: &str, json: &[u8]) -> Result<Self> {
+        let mut fields: Map<String, Value> = match json.trim_ascii() {
+            [] => Map::new(),
+            json => serde_json::from_slice(json).map_err(|error| refused(&error))?,
+        };
+        fields.insert(NAME.to_owned(), name.into());
+        serde_json::from_value(Value::Object(fields)).map_err(|error| refused(&error))
+    }
+
+    /// The name that requests and results have.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::NamespaceEvict(_) => "namespace-evict",
+            Self::NamespacePin(_) => "namespace-pin",
+            Self::NamespaceQuota(_) => "namespace-quota",
+            Self::NamespaceUnpin(_) => "namespace-unpin",
+            Self::TierEvict(_) => "tier-evict",
+            Self::TierResize(_) => "tier-resize",
+            Self::TierVerify(_) => "tier-verify",
+        }
+    }
+
+    /// Does it; the result as JSON.
+    ///
+    /// # Errors
+    /// What makes it impossible, or stopped it.
+    pub(super) fn run(&self, daemon: &Daemon, progress: &Progress) -> Result<String> {
+        let began = Instant::now();
+        let outcome = match self {
+            Self::NamespaceEvict(operation) => outcome(operation, daemon, progress),
+            Self::NamespacePin(operation) => outcome(operation, daemon, progress),
+            Self::NamespaceQuota(operation) => outcome(operation, daemon, progress),
+            Self::NamespaceUnpin(operation) => outcome(operation, daemon, progress),
+            Self::TierEvict(operation) => outcome(operation, daemon, progress),
+            Self::TierResize(operation) => outcome(operation, daemon, progress),
+            Self::TierVerify(operation) => outcome(operation, daemon, progress),
+        }?;
+        let operated = Operated {
+            schema: SCHEMA,
+            operation: self.name(),
+            cancelled: progress.is_cancelled(),
+            seconds: began.elapsed().as_secs_f64(),
+            outcome,
+        };
+        serde_json::to_string(&operated).map_err(|error| unwritable(&error))
+    }
+}
+
+fn outcome(operation: &impl Operate, daemon: &Daemon, progress: &Progress) -> Result<Value> {
+    let outcome = operation.operate(daemon, progress)?;
+    serde_json::to_value(outcome).map_err(|error| unwritable(&error))
+}
+
+fn refused(error: &serde_json::Error) -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        format!("the operation cannot be read: {error}"),
+    )
+}
+
+fn unwritable(error: &serde_json::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("the result cannot be written: {error}"))
+}

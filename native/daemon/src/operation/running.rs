@@ -1,0 +1,105 @@
+//! An operation on its thread.
+
+use std::sync::Arc;
+use std::thread;
+
+use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::progress::{Progress, ProgressSnapshot};
+use tokio::sync::oneshot;
+
+use super::Operation;
+use crate::daemon::Daemon;
+
+/// Operations that run at once; more are refused.
+pub(crate) const RUNNING_MAX: usize = 16;
+
+/// An operation under way; one that nobody waits for any more ends early.
+#[derive(Debug)]
+pub(crate) struct Running {
+    daemon: Arc<Daemon>,
+    progress: Arc<Progress>,
+    result: oneshot::Receiver<Result<String>>,
+}
+
+impl Running {
+    /// Begins an operation.
+    ///
+    /// # Errors
+    /// `Limit` when too many run, `Conflict` when the daemon is to end, `Io` when the system has no room for a thread.
+    pub(crate) fn start(daemon: &Arc<Daemon>, operation: Operation) -> Result<Self> {
+        if daemon.lifecycle.is_draining() {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "the daemon is draining: nothing is begun any more",
+            ));
+        }
+        let permit = Arc::clone(&daemon.operations).try_acquire_owned().map_err(|_| {
+            Error::new(
+                ErrorKind::Limit,
+                format!("{RUNNING_MAX} operations run already: wait for the end of one"),
+            )
+        })?;
+        let progress = Arc::new(Progress::default());
+        let (told, result) = oneshot::channel();
+        let (for_thread, watched) = (Arc::clone(daemon), Arc::clone(&progress));
+        tracing::info!(?operation, "an operation begins");
+        thread::Builder::new()
+            .name("pega-operation".to_owned())
+            .spawn(move || {
+                let result = operation.run(&for_thread, &watched);
+                match &result {
+                    Ok(result) => tracing::info!(%result, "an operation ended"),
+                    Err(error) => {
+                        tracing::warn!(operation = operation.name(), "an operation failed: {error}")
+                    }
+                }
+                drop((permit, for_thread));
+                // Nobody may wait any more.
+                drop(told.send(result));
+            })
+            .map_err(|error| Error::io("start an operation's thread", error))?;
+        Ok(Self {
+            daemon: Arc::clone(daemon),
+            progress,
+            result,
+        })
+    }
+
+    /// How far it is.
+    pub(crate) fn progress(&self) -> ProgressSnapshot {
+        self.progress.snapshot()
+    }
+
+    /// Asks it to end early, with what is done.
+    pub(crate) fn cancel(&self) {
+        self.progress.cancel();
+    }
+
+    /// Waits for its end, which comes early when the daemon drains; the result as JSON. Nothing is lost when the wait is
+    /// abandoned and begun again.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    pub(crate) async fn result(&mut self) -> Result<String> {
+        let result = &mut self.result;
+        let ended = tokio::select! {
+            ended = &mut *result => ended,
+            () = self.daemon.lifecycle.draining() => {
+                self.progress.cancel();
+                result.await
+            }
+        };
+        ended.unwrap_or_else(|_| {
+            Err(Error::new(
+                ErrorKind::Io,
+                "the operation ended without a result: the daemon's log says why",
+            ))
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.progress.cancel();
+    }
+}
