@@ -39,6 +39,7 @@ fn measure(policy: PolicyKind, blocks: usize) {
         policy,
         verify: Verify::First,
         scrub_period: SCRUB_PERIOD,
+        tier: None,
     };
     let store = Store::open(config).expect("a store");
     while store.pool_snapshot().is_growing {

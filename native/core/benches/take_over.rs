@@ -92,6 +92,7 @@ fn open(dir: &Path, blocks: u64, page_bytes: u64) -> Arc<Store> {
         policy: PolicyKind::Lru,
         verify: Verify::First,
         scrub_period: SCRUB_PERIOD,
+        tier: None,
     };
     Store::open(config).expect("a store")
 }

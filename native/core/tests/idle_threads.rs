@@ -40,6 +40,7 @@ fn the_threads_sleep_while_nothing_is_wanted() {
         policy: PolicyKind::Lru,
         verify: Verify::First,
         scrub_period: SCRUB_PERIOD,
+        tier: None,
     };
     let store = Store::open(config).unwrap();
     let shards = vec![ShardGeometry {

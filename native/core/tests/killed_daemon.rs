@@ -141,6 +141,7 @@ fn open(dir: &Path, pool_bytes: u64) -> Arc<Store> {
         policy: PolicyKind::Lru,
         verify: Verify::First,
         scrub_period: SCRUB_PERIOD,
+        tier: None,
     };
     Store::open(config).unwrap()
 }

@@ -14,7 +14,7 @@ use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::lifecycle::Lifecycle;
 use crate::operation::RUNNING_MAX;
-use crate::session::Sessions;
+use crate::session::{PendingLookups, Sessions};
 use crate::telemetry::{Direction, Metrics};
 use crate::transfer::{PointWatch, TransferThreads};
 
@@ -26,6 +26,7 @@ pub(crate) struct Daemon {
     pub(crate) http_addr: SocketAddr,
     pub(crate) store: Arc<Store>,
     pub(crate) leases: Arc<LeaseTable>,
+    pub(crate) pending: Arc<PendingLookups>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) copy_threads: Arc<CopyThreads>,
     pub(crate) gpus: Arc<Gpus>,
@@ -39,7 +40,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Opens the memory tier and starts the threads that transfers run on.
+    /// Opens the tiers and starts the threads that transfers run on.
     pub(crate) fn open(config: DaemonConfig, boot: Boot, http_addr: SocketAddr) -> Result<Arc<Self>> {
         let store = Store::open(StoreConfig {
             pool_bytes: config.pool_bytes,
@@ -49,11 +50,18 @@ impl Daemon {
             policy: config.eviction_policy.into(),
             verify: config.verify.into(),
             scrub_period: config.scrub_period()?,
+            tier: config.tier(),
         })?;
         let leases = LeaseTable::with_ttl(config.lease_ttl()?);
+        let pending = Arc::new(PendingLookups::default());
         let metrics = Metrics::default();
         Ok(Arc::new(Self {
-            sessions: Sessions::new(Arc::clone(&store), Arc::clone(&leases), metrics.clone()),
+            sessions: Sessions::new(
+                Arc::clone(&store),
+                Arc::clone(&leases),
+                Arc::clone(&pending),
+                metrics.clone(),
+            ),
             copy_threads: CopyThreads::start(config.copy_threads)?,
             gpus: Gpus::start(&store)?,
             points: PointWatch::start()?,
@@ -64,6 +72,7 @@ impl Daemon {
             http_addr,
             store,
             leases,
+            pending,
             metrics,
             lifecycle: Lifecycle::new(),
             operations: Arc::new(Semaphore::new(RUNNING_MAX)),

@@ -5,6 +5,7 @@
 mod boot;
 pub mod config;
 mod daemon;
+mod drain;
 mod lifecycle;
 mod logging;
 mod operation;

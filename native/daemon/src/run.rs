@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pegaflow_core::error::{Error, Result};
+use pegaflow_core::store::WarmRequest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::runtime::Builder;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
 use crate::operator::{self, Operator, Token};
-use crate::session::EndReason;
 use crate::socket::SocketPlace;
-use crate::{logging, service, service_manager};
+use crate::{drain, logging, service, service_manager};
 
 /// How often leases are looked at for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -65,6 +65,11 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         .map_err(|error| Error::io("start the daemon's runtime", error))?;
     let daemon = Daemon::open(config, boot, http_addr)?;
     let operator = Operator::start(&daemon, http, token)?;
+    if daemon.config.warm_on_start
+        && let Err(error) = daemon.store.warm(WarmRequest::default())
+    {
+        tracing::warn!("the memory tier is not warmed: {error}");
+    }
 
     let ready = Ready::of(&daemon);
     tracing::info!(socket = %ready.socket.display(), http = ready.http_addr, boot_id = ready.boot_id, "the daemon answers");
@@ -75,13 +80,13 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     }
     let served = runtime.block_on(async {
         let sweeping = tokio::spawn(sweep(Arc::clone(&daemon)));
-        let draining = tokio::spawn(drain(Arc::clone(&daemon)));
+        let draining = tokio::spawn(drain::drain(Arc::clone(&daemon)));
         let telling = tokio::spawn(service_manager::keep_told(Arc::clone(&daemon)));
         let served = service::serve(Arc::clone(&daemon), socket).await;
         if served.is_err() {
             daemon.lifecycle.drain(false);
         }
-        // The drain closes the memory tier, whatever ended the service.
+        // The drain closes the tiers, whatever ended the service.
         drop(draining.await);
         sweeping.abort();
         telling.abort();
@@ -112,7 +117,7 @@ impl Ready {
     }
 }
 
-/// Ends leases that nobody renewed.
+/// Ends leases that nobody renewed, and lookups that nobody asks for any more.
 async fn sweep(daemon: Arc<Daemon>) {
     let mut ticks = interval(SWEEP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -122,27 +127,8 @@ async fn sweep(daemon: Arc<Daemon>) {
         if expired > 0 {
             tracing::warn!(expired, "leases ended because nobody renewed them");
         }
+        daemon.pending.expire(Instant::now());
     }
-}
-
-/// Once the daemon is to end: lets transfers end, then ends the sessions, then closes the memory tier.
-async fn drain(daemon: Arc<Daemon>) {
-    daemon.lifecycle.draining().await;
-    let limit = daemon.config.drain_timeout().unwrap_or_default();
-    let idle = async { tokio::join!(daemon.saves.idle(), daemon.loads.idle()) };
-    if timeout(limit, idle).await.is_err() {
-        tracing::warn!(?limit, "transfers are still under way: they end with the process");
-    }
-    daemon.sessions.end_all(EndReason::DaemonEnded);
-    daemon.gpus.close();
-    let kept = daemon
-        .store
-        .close(daemon.lifecycle.is_purge())
-        .unwrap_or_else(|error| {
-            tracing::error!("the memory tier was not closed: {error}");
-            0
-        });
-    daemon.lifecycle.drained(kept);
 }
 
 /// Each session needs some descriptors, more in all than the usual limit of 1,024.

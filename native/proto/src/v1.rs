@@ -219,6 +219,12 @@ pub struct LookupRequest {
     /// Block hashes in order, packed without separators.
     #[prost(bytes = "bytes", tag = "5")]
     pub hashes: ::prost::bytes::Bytes,
+    /// Names this lookup within its session while it is PENDING; 0: it does not wait for slower tiers.
+    #[prost(uint64, tag = "6")]
+    pub lookup_id: u64,
+    /// How long the engine takes to compute one block: what takes longer to fetch is a miss. Absent: it is not known.
+    #[prost(uint64, optional, tag = "7")]
+    pub block_compute_ns: ::core::option::Option<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LookupResponse {
@@ -255,7 +261,7 @@ pub mod lookup_response {
         Unspecified = 0,
         /// The answer below holds.
         Ready = 1,
-        /// Blocks are on their way from a slower tier: ask again.
+        /// Blocks are on their way from a slower tier: ask again, with the same lookup_id and hashes.
         Pending = 2,
         /// Not all workers of this engine have registered: ask again.
         EngineIncomplete = 3,
@@ -291,6 +297,9 @@ pub struct ReleaseRequest {
     pub session_id: u64,
     #[prost(uint64, repeated, tag = "2")]
     pub lease_ids: ::prost::alloc::vec::Vec<u64>,
+    /// Lookups that were PENDING, and that nobody will ask again.
+    #[prost(uint64, repeated, tag = "3")]
+    pub lookup_ids: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseResponse {

@@ -21,6 +21,7 @@ impl From<pegaflow_client::Lookup> for Lookup {
             state: match lookup.state {
                 LookupState::Ready => "ready",
                 LookupState::AskAgain => "ask_again",
+                LookupState::Pending => "pending",
                 LookupState::Off => "off",
             },
             memory_blocks: lookup.memory_blocks,

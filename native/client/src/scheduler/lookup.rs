@@ -9,6 +9,8 @@ pub enum LookupState {
     Ready,
     /// No answer yet, be it late.
     AskAgain,
+    /// Blocks are on their way from a slower tier: the answer comes when they are there, or when the daemon gives them up.
+    Pending,
     /// No daemon, or one that does not answer: count on no hits.
     Off,
 }
@@ -42,6 +44,7 @@ pub struct LeaseRef {
 impl Lookup {
     pub(super) const OFF: Self = Self::without_blocks(LookupState::Off);
     pub(super) const ASK_AGAIN: Self = Self::without_blocks(LookupState::AskAgain);
+    pub(super) const PENDING: Self = Self::without_blocks(LookupState::Pending);
     pub(super) const NO_HITS: Self = Self::without_blocks(LookupState::Ready);
 
     const fn without_blocks(state: LookupState) -> Self {

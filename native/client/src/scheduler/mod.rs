@@ -57,7 +57,8 @@ impl SchedulerClient {
     /// Asks once per request and identity (the hashes, `hash_bytes` each, in order); waits at most `wait` for the answer.
     ///
     /// The same call again gives the same answer, and a late one is waited for again. Other hashes for the same request end
-    /// its earlier lookup. A lookup that was given up is [`LookupState::Off`] once, and then asked anew.
+    /// its earlier lookup. While blocks are on their way from a slower tier the answer is [`LookupState::Pending`], at once: the
+    /// client asks for them by itself. A lookup that was given up is [`LookupState::Off`] once, and then asked anew.
     pub fn lookup(&self, request_id: &str, hashes: Bytes, hash_bytes: u32, wait: Duration) -> Result<Lookup> {
         self.background.check_process()?;
         check_hashes(&hashes, hash_bytes)?;
@@ -80,6 +81,9 @@ impl SchedulerClient {
                 };
                 let token = state.table.begin(request_id, hashes.clone());
                 state.counters.lookups += 1;
+                let block_compute_ns = state
+                    .block_compute
+                    .and_then(|time| u64::try_from(time.as_nanos()).ok());
                 drop(state);
                 let most = session.blocks_per_lease().saturating_mul(hash_bytes as usize);
                 let request = LookupRequest {
@@ -88,6 +92,8 @@ impl SchedulerClient {
                     group: 0,
                     hash_bytes,
                     hashes: hashes.slice(..hashes.len().min(most)),
+                    lookup_id: token,
+                    block_compute_ns,
                 };
                 self.background
                     .spawn(ask::ask(Arc::clone(&self.shared), session, token, request));
@@ -103,6 +109,13 @@ impl SchedulerClient {
                 return Ok(Lookup::ASK_AGAIN);
             }
         }
+    }
+
+    /// How long the engine takes to compute one block: the daemon fetches from slower tiers what comes faster. None: not known.
+    pub fn set_block_compute(&self, time: Option<Duration>) -> Result<()> {
+        self.background.check_process()?;
+        self.shared.lock().block_compute = time;
+        Ok(())
     }
 
     /// The lease of the request's answer, which now belongs to a load; `None` when there is none, or when it ended with its

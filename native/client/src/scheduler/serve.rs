@@ -64,15 +64,16 @@ async fn renew(shared: &Shared, session: &Arc<Session>) {
 async fn release(shared: &Shared, session: &Arc<Session>) {
     loop {
         shared.releases.notified().await;
-        let lease_ids = shared.lock().take_unreleased();
-        if lease_ids.is_empty() {
+        let unreleased = shared.lock().take_unreleased();
+        if unreleased.is_empty() {
             continue;
         }
         let request = ReleaseRequest {
             session_id: session.id(),
-            lease_ids,
+            lease_ids: unreleased.lease_ids,
+            lookup_ids: unreleased.lookup_ids,
         };
-        // Releasing a lease twice is harmless, so a call without an answer is made again.
+        // Releasing twice is harmless, so a call without an answer is made again.
         loop {
             match timeout(UPKEEP_DEADLINE, session.rpc().release(request.clone())).await {
                 Ok(Ok(answer)) => break session.observe_boot(answer.get_ref().boot_id),

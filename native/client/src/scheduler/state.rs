@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::breaker::Breaker;
 use super::config::SchedulerConfig;
 use super::lookup::{LeaseRef, Lookup};
-use super::table::Table;
+use super::table::{Table, Token};
 use crate::session::Session;
 
 /// A client's shared half.
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// A lookup was answered, or given up.
     pub(super) answered: Condvar,
-    /// There are leases to release.
+    /// There are leases or lookups to release.
     pub(super) releases: Notify,
     /// The breaker has opened.
     pub(super) breaker_opened: Notify,
@@ -35,7 +35,22 @@ pub(super) struct State {
     pub(super) table: Table,
     pub(super) breaker: Breaker,
     pub(super) counters: Counters,
-    unreleased: Vec<u64>,
+    /// How long the engine takes to compute one block, as far as that is known.
+    pub(super) block_compute: Option<Duration>,
+    unreleased: Unreleased,
+}
+
+/// What the daemon still keeps and nobody wants any more.
+#[derive(Debug, Default)]
+pub(super) struct Unreleased {
+    pub(super) lease_ids: Vec<u64>,
+    pub(super) lookup_ids: Vec<u64>,
+}
+
+impl Unreleased {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lease_ids.is_empty() && self.lookup_ids.is_empty()
+    }
 }
 
 /// Monotonic counts.
@@ -80,9 +95,15 @@ impl Shared {
             .as_ref()
             .is_some_and(|session| session.boot_id() == lease.boot_id);
         if is_current {
-            state.unreleased.push(lease.lease_id);
+            state.unreleased.lease_ids.push(lease.lease_id);
             self.releases.notify_one();
         }
+    }
+
+    /// Tells the daemon that nobody asks for a lookup again.
+    pub(super) fn give_back_lookup(&self, state: &mut State, token: Token) {
+        state.unreleased.lookup_ids.push(token);
+        self.releases.notify_one();
     }
 
     /// Gives the lease of an answer back, if it has one.
@@ -107,8 +128,8 @@ impl State {
             .is_some_and(|current| Arc::ptr_eq(current, session))
     }
 
-    /// The leases to release.
-    pub(super) fn take_unreleased(&mut self) -> Vec<u64> {
+    /// What is to be released.
+    pub(super) fn take_unreleased(&mut self) -> Unreleased {
         mem::take(&mut self.unreleased)
     }
 
@@ -124,6 +145,6 @@ impl State {
         self.session = None;
         self.table.clear();
         self.breaker.close();
-        self.unreleased.clear();
+        self.unreleased = Unreleased::default();
     }
 }

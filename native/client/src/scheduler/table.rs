@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::lookup::Lookup;
 
-/// How long a request is told "ask again" before the daemon is asked again about blocks that are on their way.
-const PENDING_FOR: Duration = Duration::from_millis(5);
+/// How long a request is told "ask again" before the daemon is asked again about an engine that was incomplete.
+const INCOMPLETE_FOR: Duration = Duration::from_millis(5);
 
 /// Names one call, so that a late answer is never taken for a newer call's.
 pub(super) type Token = u64;
@@ -31,10 +31,12 @@ struct Entry {
 enum State {
     /// No answer yet, be it late.
     InFlight,
-    /// The daemon said "ask again".
-    Pending {
+    /// The engine was incomplete.
+    Incomplete {
         since: Instant,
     },
+    /// Blocks are on their way to the daemon's memory; the call's task asks for them again and again.
+    Fetching,
     /// Given up, or an error: told once, then asked anew.
     Failed,
     Ready(Lookup),
@@ -67,14 +69,15 @@ impl Table {
             Some(entry) if entry.hashes == hashes => match &entry.state {
                 State::InFlight => return Known::InFlight(entry.token),
                 State::Ready(lookup) => return Known::Answer(*lookup),
-                State::Pending { since } if since.elapsed() < PENDING_FOR => {
+                State::Fetching => return Known::Answer(Lookup::PENDING),
+                State::Incomplete { since } if since.elapsed() < INCOMPLETE_FOR => {
                     return Known::Answer(Lookup::ASK_AGAIN);
                 }
                 State::Failed => {
                     self.entries.remove(request_id);
                     return Known::Answer(Lookup::OFF);
                 }
-                State::Pending { .. } => {}
+                State::Incomplete { .. } => {}
             },
             _ => {}
         }
@@ -103,7 +106,8 @@ impl Table {
         match self.entries.get(request_id) {
             Some(entry) if entry.token == token => match &entry.state {
                 State::InFlight => None,
-                State::Pending { .. } => Some(Lookup::ASK_AGAIN),
+                State::Incomplete { .. } => Some(Lookup::ASK_AGAIN),
+                State::Fetching => Some(Lookup::PENDING),
                 State::Ready(lookup) => Some(*lookup),
                 State::Failed => {
                     self.entries.remove(request_id);
@@ -119,15 +123,15 @@ impl Table {
         self.settle(request_id, token, State::Ready(lookup))
     }
 
-    /// The daemon said "ask again".
-    pub(super) fn pending(&mut self, request_id: &str, token: Token) {
-        self.settle(
-            request_id,
-            token,
-            State::Pending {
-                since: Instant::now(),
-            },
-        );
+    /// The engine is incomplete.
+    pub(super) fn incomplete(&mut self, request_id: &str, token: Token) {
+        let since = Instant::now();
+        self.settle(request_id, token, State::Incomplete { since });
+    }
+
+    /// Blocks are on their way.
+    pub(super) fn fetching(&mut self, request_id: &str, token: Token) -> Arrival {
+        self.settle(request_id, token, State::Fetching)
     }
 
     /// The call failed or is given up; an answer that still comes counts until the request was told.
@@ -138,7 +142,7 @@ impl Table {
     /// Every call under way is given up.
     pub(super) fn fail_in_flight(&mut self) {
         for entry in self.entries.values_mut() {
-            if matches!(entry.state, State::InFlight) {
+            if matches!(entry.state, State::InFlight | State::Fetching) {
                 entry.state = State::Failed;
             }
         }
@@ -167,7 +171,7 @@ impl Table {
     pub(super) fn remove(&mut self, request_id: &str) -> Option<Lookup> {
         match self.entries.remove(request_id)?.state {
             State::Ready(lookup) => Some(lookup),
-            State::InFlight | State::Pending { .. } | State::Failed => None,
+            State::InFlight | State::Incomplete { .. } | State::Fetching | State::Failed => None,
         }
     }
 
@@ -175,7 +179,7 @@ impl Table {
     pub(super) fn lease_ids(&self) -> impl Iterator<Item = u64> + '_ {
         self.entries.values().filter_map(|entry| match entry.state {
             State::Ready(lookup) => lookup.lease().map(|lease| lease.lease_id),
-            State::InFlight | State::Pending { .. } | State::Failed => None,
+            State::InFlight | State::Incomplete { .. } | State::Fetching | State::Failed => None,
         })
     }
 
@@ -183,7 +187,7 @@ impl Table {
     pub(super) fn drop_leases(&mut self, ended: &HashSet<u64>) {
         self.entries.retain(|_, entry| match entry.state {
             State::Ready(lookup) => !ended.contains(&lookup.lease_id),
-            State::InFlight | State::Pending { .. } | State::Failed => true,
+            State::InFlight | State::Incomplete { .. } | State::Fetching | State::Failed => true,
         });
     }
 

@@ -103,6 +103,14 @@ impl Index {
         })
     }
 
+    /// Whether a block is visible.
+    pub(crate) fn contains(&self, key: &BlockKey) -> bool {
+        let hash = self.hash(key);
+        let (_, mut part) = self.part_of(hash);
+        part.find(hash, key)
+            .is_some_and(|(_, block)| block.stage == Stage::Visible)
+    }
+
     /// Takes one pin back.
     pub(crate) fn unpin(&self, block: BlockId) -> Unpinned {
         self.let_go(block, |block| block.pins = block.pins.saturating_sub(1))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Verify;
+use super::{TierConfig, Verify};
 use crate::eviction::PolicyKind;
 
 /// The settings of a [`Store`](super::Store).
@@ -23,6 +23,8 @@ pub struct StoreConfig {
     pub verify: Verify,
     /// How long a look at all pages takes, in the background; less when that is less than a page a second.
     pub scrub_period: Duration,
+    /// The ssd tier below the pool, if there is one.
+    pub tier: Option<TierConfig>,
 }
 
 /// A look at all pages takes this long, where nothing else is said.

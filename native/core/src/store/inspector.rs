@@ -8,13 +8,14 @@ use super::Store;
 use super::scrub::Scrub;
 use super::verify::checksum_seed;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::BlockKey;
 use crate::pool::Slot;
 use crate::sync::{Arc, Condvar, Mutex, Ordering, Weak};
 
 /// What the thread is asked to do.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// Sealed pages that have no checksum yet.
+    /// Sealed pages that have no checksum yet; the first stays until it has.
     slots: VecDeque<Slot>,
     /// When the thread ends at the latest, whatever is left to do.
     end: Option<Instant>,
@@ -88,7 +89,10 @@ fn run(signal: &Signal, store: &Weak<Store>, scrub_period: Duration) {
         let Some(work) = wait(signal, due) else { return };
         let Some(store) = store.upgrade() else { return };
         match work {
-            Work::Checksum(slot) => store.make_checksum(slot),
+            Work::Checksum(slot) => {
+                store.make_checksum(slot);
+                signal.wanted.lock().slots.pop_front();
+            }
             Work::Scrub => scrub.look(&store, Instant::now()),
         }
     }
@@ -102,8 +106,8 @@ fn wait(signal: &Signal, due: Option<Instant>) -> Option<Work> {
         if wanted.end.is_some_and(|end| end <= now) {
             return None;
         }
-        if let Some(slot) = wanted.slots.pop_front() {
-            return Some(Work::Checksum(slot));
+        if let Some(slot) = wanted.slots.front() {
+            return Some(Work::Checksum(*slot));
         }
         if wanted.end.is_some() {
             return None;
@@ -121,11 +125,16 @@ fn wait(signal: &Signal, due: Option<Instant>) -> Option<Work> {
 impl Store {
     /// Gives a sealed page its checksum; nothing to do for one that was evicted meanwhile.
     pub(super) fn make_checksum(&self, slot: Slot) {
-        let made = self.inspect(slot, |space, _, record, page| {
+        let made = self.inspect(slot, |space, block, record, page| {
             let is_missing = record.checksum.is_none();
             if is_missing {
                 let checksum = page.checksum(checksum_seed(space, record));
                 self.pool.slots.set_checksum(slot, checksum);
+                let key = BlockKey {
+                    hash: record.hash,
+                    space: space.id,
+                };
+                self.offer_sealed(space, block, key);
             }
             is_missing
         });

@@ -1,5 +1,7 @@
 //! The longest cached prefix of a list of hashes, pinned.
 
+use std::mem;
+
 use super::Store;
 use super::space::Space;
 use crate::error::{Error, ErrorKind, Result};
@@ -58,25 +60,109 @@ impl Hits {
 
 impl Drop for Pins {
     fn drop(&mut self) {
-        let mut last = 0;
-        for block in &self.blocks {
-            let unpinned = self.store.index.unpin(*block);
-            last += u64::from(unpinned.is_last);
-            unpinned
-                .removed
-                .iter()
-                .for_each(|removed| self.store.discard(removed));
-        }
-        self.store.counts.pinned_blocks.fetch_sub(last, Ordering::Relaxed);
+        self.store.unpin(self.blocks.iter().copied());
     }
 }
 
+/// The blocks from the first hash on, of which some are pinned, and the others on their way.
+#[derive(Debug)]
+pub(super) struct Prefix {
+    store: Arc<Store>,
+    space: Arc<Space>,
+    /// How many were asked for.
+    wanted: usize,
+    parts: Vec<Option<Pinned>>,
+}
+
+/// A pin, and the block's place in the eviction order.
+#[derive(Debug, Clone, Copy)]
+struct Pinned {
+    block: BlockId,
+    token: Token,
+}
+
+impl Prefix {
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    pub(super) fn space(&self) -> &Arc<Space> {
+        &self.space
+    }
+
+    /// All of it, which leaves an empty one.
+    pub(super) fn take(&mut self) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            space: Arc::clone(&self.space),
+            wanted: self.wanted,
+            parts: mem::take(&mut self.parts),
+        }
+    }
+
+    /// Pins a block that was on its way; whether it could be found.
+    pub(super) fn pin(&mut self, number: usize, key: &BlockKey) -> bool {
+        let pinned = self.store.pin(key);
+        if let Some(part) = self.parts.get_mut(number) {
+            *part = pinned;
+        }
+        pinned.is_some()
+    }
+
+    /// Lets go of all blocks from this number on.
+    pub(super) fn truncate(&mut self, number: usize) {
+        if number < self.parts.len() {
+            let behind = self.parts.split_off(number);
+            self.store.unpin(pinned_blocks(&behind));
+        }
+    }
+
+    /// The blocks before the first that is on its way: what was found, and is counted and touched as such.
+    pub(super) fn into_hits(mut self) -> Hits {
+        let present = self.parts.iter().take_while(|part| part.is_some()).count();
+        self.truncate(present);
+        let parts = mem::take(&mut self.parts);
+        let (found, wanted) = (parts.len() as u64, self.wanted as u64);
+        let counts = &self.space.counts;
+        counts.hits.fetch_add(found, Ordering::Relaxed);
+        counts.misses.fetch_add(wanted - found, Ordering::Relaxed);
+        self.store.touch(&self.space, &parts);
+        Hits {
+            pins: Arc::new(Pins {
+                store: Arc::clone(&self.store),
+                space: Arc::clone(&self.space),
+                blocks: pinned_blocks(&parts).collect(),
+            }),
+        }
+    }
+}
+
+impl Drop for Prefix {
+    fn drop(&mut self) {
+        self.truncate(0);
+    }
+}
+
+fn pinned_blocks(parts: &[Option<Pinned>]) -> impl Iterator<Item = BlockId> {
+    parts.iter().flatten().map(|pinned| pinned.block)
+}
+
 impl Store {
-    /// The longest prefix of these packed hashes whose blocks are cached, pinned.
+    /// The longest prefix of these packed hashes whose blocks are in the pool, pinned.
     ///
     /// # Errors
     /// `Invalid` when the bytes are not a whole number of the space's hashes.
     pub fn lookup(self: &Arc<Self>, space: SpaceId, hashes: &[u8]) -> Result<Hits> {
+        Ok(self.pin_prefix(space, hashes, |_, _, _| None)?.into_hits())
+    }
+
+    /// Pins each block until one is neither in the pool nor, as `is_elsewhere` says by its number, on its way from elsewhere.
+    pub(super) fn pin_prefix(
+        self: &Arc<Self>,
+        space: SpaceId,
+        hashes: &[u8],
+        mut is_elsewhere: impl FnMut(&Space, BlockKey, usize) -> Option<()>,
+    ) -> Result<Prefix> {
         let space = self.spaces.get(space)?;
         let hash_bytes = space.geometry.hash_bytes as usize;
         if !hashes.len().is_multiple_of(hash_bytes) {
@@ -89,47 +175,68 @@ impl Store {
             ));
         }
         let wanted = hashes.len() / hash_bytes;
-        let mut blocks = Vec::with_capacity(wanted);
-        let mut tokens = Vec::with_capacity(wanted);
-        let mut newly_pinned = 0;
+        let mut prefix = Prefix {
+            store: Arc::clone(self),
+            space: Arc::clone(&space),
+            wanted,
+            parts: Vec::with_capacity(wanted),
+        };
         for hash in hashes.chunks_exact(hash_bytes) {
-            let Some(pinned) = self.index.pin(&BlockKey::new(space.id, hash)) else {
+            let key = BlockKey::new(space.id, hash);
+            let pinned = self.pin(&key);
+            if pinned.is_none() && is_elsewhere(&space, key, prefix.len()).is_none() {
                 break;
-            };
-            blocks.push(pinned.block);
-            tokens.push(pinned.token);
-            newly_pinned += u64::from(pinned.is_first);
+            }
+            prefix.parts.push(pinned);
         }
-        self.counts
-            .pinned_blocks
-            .fetch_add(newly_pinned, Ordering::Relaxed);
-        space
-            .counts
-            .hits
-            .fetch_add(blocks.len() as u64, Ordering::Relaxed);
-        space
-            .counts
-            .misses
-            .fetch_add((wanted - blocks.len()) as u64, Ordering::Relaxed);
-        self.touch(&space, &tokens);
-        Ok(Hits {
+        Ok(prefix)
+    }
+
+    fn pin(&self, key: &BlockKey) -> Option<Pinned> {
+        let pinned = self.index.pin(key)?;
+        if pinned.is_first {
+            self.counts.pinned_blocks.fetch_add(1, Ordering::Relaxed);
+        }
+        Some(Pinned {
+            block: pinned.block,
+            token: pinned.token,
+        })
+    }
+
+    /// One visible block, pinned; nobody looked it up.
+    pub(super) fn pin_one(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey) -> Option<Hits> {
+        let pinned = self.pin(key)?;
+        Some(Hits {
             pins: Arc::new(Pins {
                 store: Arc::clone(self),
-                space,
-                blocks,
+                space: Arc::clone(space),
+                blocks: vec![pinned.block],
             }),
         })
     }
 
+    fn unpin(&self, blocks: impl Iterator<Item = BlockId>) {
+        let mut last = 0;
+        for block in blocks {
+            let unpinned = self.index.unpin(block);
+            last += u64::from(unpinned.is_last);
+            unpinned
+                .removed
+                .iter()
+                .for_each(|removed| self.discard(removed));
+        }
+        self.counts.pinned_blocks.fetch_sub(last, Ordering::Relaxed);
+    }
+
     /// Leaf first, so that the blocks that every prefix needs go last.
-    fn touch(&self, space: &Space, tokens: &[Token]) {
-        if tokens.is_empty() {
+    fn touch(&self, space: &Space, pinned: &[Option<Pinned>]) {
+        if pinned.is_empty() {
             return;
         }
         let now = self.tick();
         let mut policy = space.policy.lock();
-        for token in tokens.iter().rev() {
-            policy.touch(*token, now);
+        for pinned in pinned.iter().rev().flatten() {
+            policy.touch(pinned.token, now);
         }
     }
 }

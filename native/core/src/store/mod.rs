@@ -1,4 +1,4 @@
-//! The memory tier as the daemon uses it: look up, save, snapshot, close.
+//! The memory tier, and the ssd tier below it, as the daemon uses them: look up, save, warm, snapshot, close.
 
 mod config;
 mod evict;
@@ -12,6 +12,7 @@ mod save;
 mod scrub;
 mod snapshot;
 mod space;
+mod ssd;
 mod takeover;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -25,6 +26,10 @@ pub use namespace::{NamespaceSnapshot, PINNED_PERCENT};
 pub use resize::Resized;
 pub use save::{PARTIAL_BLOCK_TTL, PageWriter, Reserved};
 pub use snapshot::{ChecksumSnapshot, PoolSnapshot, SpaceSnapshot, StoreSnapshot};
+pub use ssd::{
+    Admission, FetchSnapshot, FlushProgress, Found, PendingLookup, TierConfig, TierHits, TierSnapshot, Warm,
+    WarmProgress, WarmRequest, WarmState, WriteSnapshot,
+};
 pub use takeover::TakeOver;
 pub use verify::Verify;
 pub use verify_all::Verified;
@@ -40,11 +45,12 @@ use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
 use evictor::Evictor;
 use inspector::Inspector;
 use space::Spaces;
+use ssd::Tier;
 
 /// How long a close waits for the checksums of what was sealed last.
 const CHECKSUM_WAIT: Duration = Duration::from_secs(5);
 
-/// The memory tier.
+/// The memory tier, and what is below it.
 #[derive(Debug)]
 pub struct Store {
     pool: Arc<Pool>,
@@ -56,6 +62,7 @@ pub struct Store {
     reclaim_turn: Mutex<()>,
     policy: PolicyKind,
     verify: Verify,
+    tier: Option<Tier>,
     taken_over: OnceLock<TakeOver>,
     counts: Counts,
 }
@@ -89,10 +96,11 @@ struct VerifiedCounts {
 impl Store {
     /// Maps the pool and its slot table and has the first memory; a thread goes on to reserve the rest.
     ///
-    /// The blocks of a pool that an ended daemon of the same socket left are cached again when it returns.
+    /// The blocks of a pool that an ended daemon of the same socket left are cached again when it returns, and so are those
+    /// that are on ssd.
     ///
     /// # Errors
-    /// `Config` for a pool that cannot be had as asked, `Conflict` for one that a living daemon owns.
+    /// `Config` for a pool or ssd path that cannot be had as asked, `Conflict` for one that a living daemon owns.
     pub fn open(config: StoreConfig) -> Result<Arc<Self>> {
         if config.scrub_period.is_zero() {
             return Err(Error::new(
@@ -100,6 +108,7 @@ impl Store {
                 "the time to look at all pages is 0 s: give more, or have none verified",
             ));
         }
+        let tier = config.tier.map(|tier| Tier::open(tier, config.pool_bytes)).transpose()?;
         let pool = Pool::open(PoolConfig {
             pool_bytes: config.pool_bytes,
             dir: config.pool_dir.as_deref(),
@@ -115,6 +124,7 @@ impl Store {
             reclaim_turn: Mutex::new(()),
             policy: config.policy,
             verify: config.verify,
+            tier,
             taken_over: OnceLock::new(),
             counts: Counts::default(),
         });
@@ -123,6 +133,9 @@ impl Store {
         }
         store.evictor.start(&store)?;
         store.inspector.start(&store, config.scrub_period)?;
+        if let Some(tier) = &store.tier {
+            tier.start(&store)?;
+        }
         Ok(store)
     }
 
@@ -149,6 +162,8 @@ impl Store {
     /// A pool with pages in it stays for the next daemon, after all sealed pages have their checksums or five seconds have
     /// passed; with `purge`, and as anonymous memory, it is removed. Returns the bytes of memory that stay taken.
     ///
+    /// What is on ssd stays there in any case; what is not yet, [`Store::flush`] brings there before.
+    ///
     /// # Errors
     /// `Io` when a file cannot be removed.
     pub fn close(&self, purge: bool) -> Result<u64> {
@@ -157,6 +172,9 @@ impl Store {
         self.inspector.stop(Instant::now() + wait);
         self.evictor.join()?;
         self.inspector.join()?;
+        if let Some(tier) = &self.tier {
+            tier.close()?;
+        }
         let kept = self.pool.close(purge)?;
         tracing::info!(purge, kept, "the pool is closed");
         Ok(kept)
@@ -177,6 +195,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.evictor.stop();
         self.inspector.stop(Instant::now());
+        if let Some(tier) = &self.tier {
+            tier.writer.stop(Instant::now());
+        }
         self.pool.stop_growing();
     }
 }

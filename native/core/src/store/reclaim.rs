@@ -43,6 +43,13 @@ impl Store {
         slot
     }
 
+    /// A page of this class if nothing has to go for it, now or soon.
+    pub(super) fn allocate_spare(&self, class: ClassId) -> Option<Slot> {
+        let room = self.pool.room(class);
+        let is_tight = room.free_pages == 0 || evictor::is_low(room);
+        if is_tight { None } else { self.pool.allocate(class) }
+    }
+
     /// Lets blocks or slabs go until `is_enough`, at most `victims`. One thread at a time has the turn.
     pub(super) fn make_room(
         &self,

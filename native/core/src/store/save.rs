@@ -13,6 +13,15 @@ use crate::sync::{Arc, Ordering};
 /// A block of which some shards are filled waits at most this long for the others; less when room is needed.
 pub const PARTIAL_BLOCK_TTL: Duration = Duration::from_secs(300);
 
+/// Whether a reservation may drive other blocks out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eviction {
+    /// If there is no room.
+    Allowed,
+    /// Never, nor soon after: without room to spare there is none.
+    Denied,
+}
+
 /// The answer to a reservation.
 #[derive(Debug)]
 pub enum Reserved {
@@ -48,9 +57,21 @@ impl PageWriter {
     }
 
     /// All bytes are in place: the block is visible once all its shards are.
-    pub fn seal(mut self) {
+    pub fn seal(self) {
+        self.seal_with(None);
+    }
+
+    /// The same for bytes that were just compared with their checksum.
+    pub(super) fn seal_verified(self, checksum: u128) {
+        self.seal_with(Some(checksum));
+    }
+
+    fn seal_with(mut self, checksum: Option<u128>) {
         self.is_sealed = true;
         let store = &self.store;
+        if let Some(checksum) = checksum {
+            store.pool.slots.set_checksum(self.slot, checksum);
+        }
         store.pool.slots.set_state(self.slot, SlotState::Filled);
         let Some(filled) = store
             .index
@@ -74,7 +95,9 @@ impl PageWriter {
                 self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
                 self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
                 store.index.publish(self.block);
-                store.inspector.add(&slots);
+                if checksum.is_none() {
+                    store.inspector.add(&slots);
+                }
             }
         }
     }
@@ -98,8 +121,7 @@ impl Store {
     pub fn reserve(self: &Arc<Self>, space: SpaceId, shard: u32, hash: &[u8]) -> Result<Reserved> {
         let space = self.spaces.get(space)?;
         let shards = space.shards.len();
-        let (Ok(number), Some(pages)) = (u16::try_from(shard), space.shards.get(shard as usize).copied())
-        else {
+        let Some(number) = u16::try_from(shard).ok().filter(|shard| usize::from(*shard) < shards) else {
             let message = format!("shard {shard} does not exist: blocks of this namespace have {shards}");
             return Err(Error::new(ErrorKind::Invalid, message));
         };
@@ -112,14 +134,34 @@ impl Store {
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let key = BlockKey::new(space.id, hash);
-        let block = match self.index.claim(key, shards as u16, number) {
+        self.reserve_page(&space, number, key, Eviction::Allowed)
+    }
+
+    /// The same, for a shard and a key that the space has.
+    pub(super) fn reserve_page(
+        self: &Arc<Self>,
+        space: &Arc<Space>,
+        shard: u16,
+        key: BlockKey,
+        eviction: Eviction,
+    ) -> Result<Reserved> {
+        let Some(pages) = space.shards.get(usize::from(shard)).copied() else {
+            return Ok(Reserved::NoSpace);
+        };
+        let block = match self.index.claim(key, space.shards.len() as u16, shard) {
             Claim::Granted(block) => block,
             Claim::Present => return Ok(Reserved::Present),
             Claim::InFlight => return Ok(Reserved::InFlight),
         };
-        let Some(slot) = self.allocate(pages.class) else {
-            self.index.abandon(block, number);
-            self.counts.no_space.fetch_add(1, Ordering::Relaxed);
+        let slot = match eviction {
+            Eviction::Allowed => self.allocate(pages.class),
+            Eviction::Denied => self.allocate_spare(pages.class),
+        };
+        let Some(slot) = slot else {
+            self.index.abandon(block, shard);
+            if eviction == Eviction::Allowed {
+                self.counts.no_space.fetch_add(1, Ordering::Relaxed);
+            }
             return Ok(Reserved::NoSpace);
         };
         let record = SlotRecord {
@@ -127,7 +169,7 @@ impl Store {
             sequence: self.counts.sequence.fetch_add(1, Ordering::Relaxed),
             page_bytes: pages.page_bytes as u32,
             space: space.id.0,
-            shard: number,
+            shard,
             hash: key.hash,
             checksum: None,
             is_unverified: false,
@@ -135,7 +177,7 @@ impl Store {
         let written = self.pool.slots.write(slot, &record);
         let page = self.pool.page(slot, pages.stride, pages.page_bytes);
         let (Ok(()), Some(page)) = (written, page) else {
-            self.index.abandon(block, number);
+            self.index.abandon(block, shard);
             self.pool.free(slot);
             return Err(Error::new(
                 ErrorKind::Io,
@@ -143,13 +185,12 @@ impl Store {
             ));
         };
         self.counts.in_flight_pages.fetch_add(1, Ordering::Relaxed);
-        let store = Arc::clone(self);
         let writer = PageWriter {
-            store,
-            space,
+            store: Arc::clone(self),
+            space: Arc::clone(space),
             key,
             block,
-            shard: number,
+            shard,
             slot,
             page,
             is_sealed: false,

@@ -9,7 +9,8 @@ use crate::space::SpaceKey;
 use crate::sync::Ordering;
 
 use super::space::Space;
-use super::{Store, TakeOver, Verify};
+use super::ssd::Tier;
+use super::{Store, TakeOver, TierSnapshot, Verify};
 
 /// The state of a store at one time; the counters count from the open on.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,8 @@ pub struct StoreSnapshot {
     pub metadata_bytes: u64,
     /// Checksums of pages.
     pub checksums: ChecksumSnapshot,
+    /// The ssd tier, if there is one.
+    pub tier: Option<TierSnapshot>,
     /// What the open took over from an ended daemon; None for a new pool.
     pub taken_over: Option<TakeOver>,
 }
@@ -146,8 +149,14 @@ impl Store {
             no_space: self.counts.no_space.load(Ordering::Relaxed),
             metadata_bytes: (self.index.memory_bytes() + policy_bytes) as u64,
             checksums: self.checksum_snapshot(),
+            tier: self.tier_snapshot(),
             taken_over: self.taken_over.get().copied(),
         }
+    }
+
+    /// The ssd tier's part of a snapshot; None without one.
+    pub fn tier_snapshot(&self) -> Option<TierSnapshot> {
+        self.tier.as_ref().map(Tier::snapshot)
     }
 
     fn checksum_snapshot(&self) -> ChecksumSnapshot {

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::eviction::{EvictionPolicy, PolicyKind};
+use crate::index::BlockKey;
 use crate::pool::{ClassId, KnownSpace, MAX_SPACES, Pool};
 use crate::space::{MAX_HASH_BYTES, MIN_HASH_BYTES, SpaceGeometry, SpaceId, SpaceKey};
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, RwLock};
+use crate::ssd::SsdSpaceId;
+use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering, RwLock};
 
 /// One shard's pages.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +41,8 @@ pub(super) struct Space {
     /// Bytes of all pages of a block.
     pub(super) block_bytes: u64,
     pub(super) policy: Mutex<Box<dyn EvictionPolicy>>,
+    /// What the ssd tier calls it, once somebody asked; None when it cannot have it.
+    pub(super) on_ssd: OnceLock<Option<SsdSpaceId>>,
     pub(super) counts: SpaceCounts,
 }
 
@@ -57,8 +61,14 @@ impl Space {
             geometry,
             shards,
             policy: Mutex::new(policy.build()),
+            on_ssd: OnceLock::new(),
             counts: SpaceCounts::default(),
         }
+    }
+
+    /// The hash of a key of this space.
+    pub(super) fn hash_of<'a>(&self, key: &'a BlockKey) -> &'a [u8] {
+        key.hash.get(..self.geometry.hash_bytes as usize).unwrap_or(&key.hash)
     }
 
     /// Whether blocks of this space have pages of this class.
@@ -82,6 +92,11 @@ impl Spaces {
     /// Each space, by its number.
     pub(super) fn all(&self) -> Arc<SpaceList> {
         Arc::clone(&self.list.read())
+    }
+
+    /// The space of this key, if there is one.
+    pub(super) fn find(&self, key: &SpaceKey) -> Option<SpaceId> {
+        self.ids.lock().get(key).copied()
     }
 
     pub(super) fn get(&self, id: SpaceId) -> Result<Arc<Space>> {

@@ -36,6 +36,7 @@ impl Daemon {
             policy: PolicyKind::Lru,
             verify: Verify::Off,
             scrub_period: SCRUB_PERIOD,
+            tier: None,
         })
         .unwrap();
         Self {

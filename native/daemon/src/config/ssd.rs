@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use pegaflow_core::error::Result;
+use pegaflow_core::ssd::{IoEngineKind, SsdConfig, SsdPathConfig};
+use pegaflow_core::store::{Admission, TierConfig};
 use serde::{Deserialize, Serialize};
 
 use super::{DaemonConfig, refused};
@@ -23,28 +25,44 @@ pub struct SsdPath {
     pub capacity_bytes: u64,
 }
 
-/// How the ssd tier does its I/O.
+/// [`IoEngineKind`] as a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "IoEngineKind describes them")]
 pub enum SsdEngine {
-    /// io_uring where the kernel allows it, else psync.
     #[default]
     Auto,
-    /// io_uring.
     Uring,
-    /// Threads that call pread and pwrite.
     Psync,
 }
 
-/// Which blocks are written to the ssd tier.
+impl From<SsdEngine> for IoEngineKind {
+    fn from(engine: SsdEngine) -> Self {
+        match engine {
+            SsdEngine::Auto => Self::Auto,
+            SsdEngine::Uring => Self::Uring,
+            SsdEngine::Psync => Self::Psync,
+        }
+    }
+}
+
+/// [`Admission`] as a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "Admission describes them")]
 pub enum SsdAdmission {
-    /// Each block.
     #[default]
     All,
-    /// Blocks that a lookup has found at least once.
     Reused,
+}
+
+impl From<SsdAdmission> for Admission {
+    fn from(admission: SsdAdmission) -> Self {
+        match admission {
+            SsdAdmission::All => Self::All,
+            SsdAdmission::Reused => Self::Reused,
+        }
+    }
 }
 
 pub(super) fn default_fetch_bytes() -> u64 {
@@ -53,6 +71,26 @@ pub(super) fn default_fetch_bytes() -> u64 {
 
 pub(super) fn default_min_benefit() -> f64 {
     1.0
+}
+
+impl DaemonConfig {
+    /// The ssd tier; None without a path.
+    pub(crate) fn tier(&self) -> Option<TierConfig> {
+        let paths = self.ssd.iter().map(|path| SsdPathConfig {
+            dir: path.path.clone(),
+            capacity: path.capacity_bytes,
+        });
+        (!self.ssd.is_empty()).then(|| TierConfig {
+            ssd: SsdConfig {
+                paths: paths.collect(),
+                engine: self.ssd_engine.into(),
+                write_budget: self.ssd_write_budget_bytes,
+            },
+            admission: self.ssd_admission.into(),
+            fetch_bytes: self.ssd_fetch_bytes,
+            min_benefit: self.min_benefit,
+        })
+    }
 }
 
 /// Refuses values that no ssd tier can have.

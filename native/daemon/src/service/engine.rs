@@ -61,7 +61,7 @@ impl Engine for EngineService {
 
     async fn lookup(&self, request: Request<LookupRequest>) -> Result<Response<LookupResponse>, Status> {
         let caller = self.caller_while_serving(&request)?;
-        answer(lookup::lookup(&self.0, caller, request.into_inner()))
+        answer(lookup::lookup(&self.0, caller, request.into_inner()).await)
     }
 
     async fn release(&self, request: Request<ReleaseRequest>) -> Result<Response<ReleaseResponse>, Status> {

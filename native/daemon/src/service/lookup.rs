@@ -1,15 +1,17 @@
 //! `Lookup`, `Release` and `Renew`: the scheduler side's calls.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pegaflow_core::error::{Error, ErrorKind};
 use pegaflow_core::lease::LeaseId;
+use pegaflow_core::store::{Found, PendingLookup, TierHits};
 use pegaflow_proto::limits::{HASHES_PER_CALL, LEASES_PER_SESSION};
 use pegaflow_proto::v1::lookup_response::State;
 use pegaflow_proto::v1::{
     LookupRequest, LookupResponse, ReleaseRequest, ReleaseResponse, RenewRequest, RenewResponse,
 };
+use tokio::time::timeout;
 
 use super::caller::Caller;
 use super::check;
@@ -18,56 +20,107 @@ use crate::daemon::Daemon;
 use crate::session::{EngineState, Joined, Role, SchedulerRole, Session};
 use crate::telemetry::BlockCounts;
 
-pub(super) fn lookup(daemon: &Daemon, caller: Caller, request: LookupRequest) -> Answer<LookupResponse> {
+/// How long the first call waits for blocks from slower tiers before it says "ask again": an engine's scheduler waits for it.
+const FIRST_WAIT: Duration = Duration::from_millis(3);
+/// How long each later call does, which only the client's own thread waits for.
+const NEXT_WAIT: Duration = Duration::from_millis(20);
+
+pub(super) async fn lookup(
+    daemon: &Daemon,
+    caller: Caller,
+    request: LookupRequest,
+) -> Answer<LookupResponse> {
     let session = daemon.sessions.find(request.session_id, caller.pid)?;
     let role = scheduler_role(&session)?;
     let Some(joined) = joined(&session)? else {
-        return Ok(answer(daemon, State::EngineIncomplete, 0, 0));
+        return Ok(answer(daemon, State::EngineIncomplete, &BlockCounts::default(), 0));
     };
     check::group(request.group, &joined)?;
     let requested = check::hash_count(&request.hashes, request.hash_bytes, &joined, HASHES_PER_CALL)?;
 
     let began = Instant::now();
-    let hits = daemon.store.lookup(joined.space, &request.hashes)?;
-    let memory = hits.len();
-    let lease_id = if hits.is_empty() {
-        0
-    } else {
-        daemon.leases.grant(session.id, hits, joined.workers, began)?.0
+    let earlier = daemon
+        .pending
+        .take(session.id, request.lookup_id, &request.hashes);
+    let wait = if earlier.is_some() { NEXT_WAIT } else { FIRST_WAIT };
+    let found = match earlier {
+        Some(lookup) => Found::Pending(lookup),
+        None => look_up(daemon, &joined, &request)?,
     };
     daemon.metrics.lookup_duration.observe(began.elapsed());
-    let miss = requested.saturating_sub(memory) as u64;
-    daemon.metrics.blocks.add(
-        &role.namespace,
-        &BlockCounts {
-            memory: memory as u64,
-            miss,
-            ..BlockCounts::default()
+    let hits = match found {
+        Found::Ready(hits) => hits,
+        Found::Pending(lookup) => match wait_for(daemon, &session, &request, lookup, wait).await {
+            Some(hits) => hits,
+            None => return Ok(answer(daemon, State::Pending, &BlockCounts::default(), 0)),
         },
-    );
-    tracing::debug!(
-        request = request.request_id,
-        requested,
-        memory,
-        lease_id,
-        "lookup"
-    );
-    Ok(answer(daemon, State::Ready, memory, lease_id))
+    };
+    let blocks = BlockCounts {
+        memory: hits.hits.len().saturating_sub(hits.ssd_blocks) as u64,
+        ssd: hits.ssd_blocks as u64,
+        miss: requested.saturating_sub(hits.hits.len()) as u64,
+        ..BlockCounts::default()
+    };
+    let lease_id = if hits.hits.is_empty() {
+        0
+    } else {
+        let now = Instant::now();
+        daemon.leases.grant(session.id, hits.hits, joined.workers, now)?.0
+    };
+    daemon.metrics.blocks.add(&role.namespace, &blocks);
+    tracing::debug!(request = request.request_id, ?blocks, lease_id, "lookup");
+    Ok(answer(daemon, State::Ready, &blocks, lease_id))
 }
 
-fn answer(daemon: &Daemon, state: State, memory_blocks: usize, lease_id: u64) -> LookupResponse {
+/// What there is; an engine that cannot ask again gets what is in memory.
+fn look_up(daemon: &Daemon, joined: &Joined, request: &LookupRequest) -> Answer<Found> {
+    let (store, hashes) = (&daemon.store, &request.hashes);
+    if request.lookup_id == 0 {
+        let hits = store.lookup(joined.space, hashes)?;
+        return Ok(Found::Ready(TierHits { hits, ssd_blocks: 0 }));
+    }
+    let compute = request.block_compute_ns.map(Duration::from_nanos);
+    Ok(store.lookup_tiers(joined.space, hashes, compute)?)
+}
+
+/// Waits for a while; None when the engine has to ask again.
+async fn wait_for(
+    daemon: &Daemon,
+    session: &Session,
+    request: &LookupRequest,
+    mut lookup: PendingLookup,
+    wait: Duration,
+) -> Option<TierHits> {
+    let has_all = timeout(wait, &mut lookup).await.is_ok();
+    if has_all || lookup.is_overdue(Instant::now()) {
+        daemon.metrics.fetch_duration.observe(lookup.began().elapsed());
+        return Some(lookup.finish());
+    }
+    let hashes = request.hashes.clone();
+    daemon.pending.put(session.id, request.lookup_id, hashes, lookup);
+    if session.has_ended() {
+        daemon.pending.end_owner(session.id);
+    }
+    None
+}
+
+fn answer(daemon: &Daemon, state: State, blocks: &BlockCounts, lease_id: u64) -> LookupResponse {
+    let count = |blocks| u32::try_from(blocks).unwrap_or(u32::MAX);
     LookupResponse {
         boot_id: daemon.boot.id,
         state: state.into(),
-        memory_blocks: u32::try_from(memory_blocks).unwrap_or(u32::MAX),
-        ssd_blocks: 0,
-        remote_blocks: 0,
+        memory_blocks: count(blocks.memory),
+        ssd_blocks: count(blocks.ssd),
+        remote_blocks: count(blocks.remote),
         lease_id,
     }
 }
 
 pub(super) fn release(daemon: &Daemon, caller: Caller, request: &ReleaseRequest) -> Answer<ReleaseResponse> {
     let session = lease_owner(daemon, caller, request.session_id, &request.lease_ids)?;
+    for &id in &request.lookup_ids {
+        daemon.pending.end(session.id, id);
+    }
     let held = request
         .lease_ids
         .iter()

@@ -1,6 +1,7 @@
 //! Engine sessions, and the engines that they make up.
 
 mod engine;
+mod pending;
 mod registration;
 mod snapshot;
 mod table;
@@ -15,6 +16,7 @@ use pegaflow_core::process::PeerProcess;
 use pegaflow_proto::limits::{ENGINE_KEY_BYTES, NAMESPACE_BYTES};
 
 pub(crate) use engine::{EngineState, Joined};
+pub(crate) use pending::PendingLookups;
 pub(crate) use registration::Registration;
 pub(crate) use snapshot::EngineSnapshot;
 pub(crate) use table::Sessions;

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::engine::Engine;
 use super::snapshot::{EngineSnapshot, SessionCounts};
-use super::{EndReason, EngineKey, EngineState, Peer, Registration, Role, Session};
+use super::{EndReason, EngineKey, EngineState, Peer, PendingLookups, Registration, Role, Session};
 use crate::telemetry::Metrics;
 
 /// The sessions, by id and by engine.
@@ -26,6 +26,7 @@ pub(crate) struct Sessions {
     next_id: AtomicU64,
     store: Arc<Store>,
     leases: Arc<LeaseTable>,
+    pending: Arc<PendingLookups>,
     metrics: Metrics,
 }
 
@@ -37,7 +38,12 @@ struct Tables {
 
 impl Sessions {
     /// No sessions yet.
-    pub(crate) fn new(store: Arc<Store>, leases: Arc<LeaseTable>, metrics: Metrics) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        leases: Arc<LeaseTable>,
+        pending: Arc<PendingLookups>,
+        metrics: Metrics,
+    ) -> Arc<Self> {
         // A random start: an id that another daemon gave names nothing here.
         let next_id = AtomicU64::new(rand::random_range(1..1 << 62));
         Arc::new(Self {
@@ -45,6 +51,7 @@ impl Sessions {
             next_id,
             store,
             leases,
+            pending,
             metrics,
         })
     }
@@ -220,6 +227,7 @@ impl Sessions {
 
     fn finish(&self, session: &Session, reason: EndReason) {
         session.ended.send_replace(true);
+        self.pending.end_owner(session.id);
         let leases = self.leases.end_owner(session.id);
         self.metrics.count_session_end(reason.name());
         tracing::info!(

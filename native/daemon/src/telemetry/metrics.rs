@@ -13,6 +13,8 @@ use super::{Direction, Latency, TransferMetrics};
 pub(crate) struct Metrics {
     pub(crate) blocks: BlockRequests,
     pub(crate) lookup_duration: Latency,
+    /// Of the lookups that waited for slower tiers.
+    pub(crate) fetch_duration: Latency,
     pub(crate) saves: TransferMetrics,
     pub(crate) loads: TransferMetrics,
     pub(crate) rpc: RpcMetrics,
@@ -32,6 +34,11 @@ impl Metrics {
             "pegaflow_lookup_duration_seconds",
             "How long the cache took to answer a lookup",
             self.lookup_duration.clone(),
+        );
+        registry.register(
+            "pegaflow_fetch_duration_seconds",
+            "How long lookups waited for blocks from slower tiers",
+            self.fetch_duration.clone(),
         );
         self.saves.register(Direction::Save, registry);
         self.loads.register(Direction::Load, registry);

@@ -57,6 +57,7 @@ async fn it_ends_by_release_and_a_later_load_writes_nothing() {
     let request = ReleaseRequest {
         session_id,
         lease_ids: lease_ids.clone(),
+        lookup_ids: Vec::new(),
     };
     assert_eq!(
         engine

@@ -36,6 +36,7 @@ async fn they_add_up_for_scripted_traffic() {
         .release(ReleaseRequest {
             session_id,
             lease_ids: vec![released],
+            lookup_ids: Vec::new(),
         })
         .await
         .unwrap();

@@ -216,6 +216,7 @@ async fn every_answer_names_the_daemon_s_start() {
     let release = ReleaseRequest {
         session_id,
         lease_ids: vec![],
+        lookup_ids: Vec::new(),
     };
     let renewed = engine.scheduler.rpc.renew(renewal).await.unwrap();
     let released = engine.scheduler.rpc.release(release).await.unwrap();

@@ -169,6 +169,7 @@ pub(crate) fn config(dir: &Path, pool_bytes: u64) -> StoreConfig {
         policy: PolicyKind::Lru,
         verify: Verify::First,
         scrub_period: SCRUB_PERIOD,
+        tier: None,
     }
 }
 

@@ -337,6 +337,8 @@ pub(crate) fn lookup_request(session_id: u64, hashes: Bytes) -> LookupRequest {
         group: 0,
         hash_bytes: HASH_BYTES,
         hashes,
+        lookup_id: rand::random_range(1..u64::MAX),
+        block_compute_ns: None,
     }
 }
 

@@ -1,0 +1,89 @@
+//! One block on its way from a disk into the pool.
+
+use super::arrivals::Failure;
+use crate::error::{ErrorKind, Result};
+use crate::index::BlockKey;
+use crate::pool::PagePtr;
+use crate::ssd::Extent;
+use crate::store::save::Eviction;
+use crate::store::{PageWriter, Reserved, Store};
+use crate::sync::Arc;
+
+/// A read under way: its pages are reserved as long as this lives, and it ends exactly once.
+#[derive(Debug)]
+pub(super) struct Job {
+    store: Arc<Store>,
+    key: BlockKey,
+    bytes: u64,
+    /// One a shard, in their order; empty once it has ended.
+    writers: Vec<PageWriter>,
+    has_ended: bool,
+}
+
+impl Job {
+    /// Reserves the pages of a block; its bytes and why not when that cannot be.
+    pub(super) fn reserve(
+        store: &Arc<Store>,
+        key: &BlockKey,
+        extent: &Extent,
+        eviction: Eviction,
+    ) -> std::result::Result<Self, (u64, Failure)> {
+        let bytes = extent.bytes();
+        let refused = |failure| (bytes, failure);
+        let space = store
+            .spaces
+            .get(key.space)
+            .map_err(|_| refused(Failure::Failed))?;
+        let mut writers = Vec::with_capacity(space.shards.len());
+        for shard in 0..space.shards.len() {
+            let reserved = store.reserve_page(&space, shard as u16, *key, eviction);
+            match reserved.map_err(|_| refused(Failure::Failed))? {
+                Reserved::Page(writer) => writers.push(writer),
+                Reserved::NoSpace => return Err(refused(Failure::NoRoom)),
+                Reserved::Present | Reserved::InFlight => return Err(refused(Failure::Busy)),
+            }
+        }
+        Ok(Self {
+            store: Arc::clone(store),
+            key: *key,
+            bytes,
+            writers,
+            has_ended: false,
+        })
+    }
+
+    /// Where the bytes go.
+    pub(super) fn pages(&self) -> Vec<PagePtr> {
+        self.writers.iter().map(PageWriter::page).collect()
+    }
+
+    /// The bytes are there, with these checksums; or they are not.
+    pub(super) fn end(mut self, read: Result<Vec<u128>>) {
+        let outcome = match read {
+            Ok(checksums) if checksums.len() == self.writers.len() => {
+                for (writer, checksum) in self.writers.drain(..).zip(checksums) {
+                    writer.seal_verified(checksum);
+                }
+                let space = self.store.spaces.get(self.key.space);
+                let hits = space.ok().and_then(|space| self.store.pin_one(&space, &self.key));
+                hits.ok_or(Failure::NoRoom)
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => Err(Failure::Corrupt),
+            Ok(_) | Err(_) => Err(Failure::Failed),
+        };
+        // Its pages are free before anybody is told.
+        self.writers.clear();
+        self.has_ended = true;
+        self.store.end_fetch(&self.key, self.bytes, outcome);
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.writers.clear();
+            self.store
+                .end_fetch(&self.key, self.bytes, Err(Failure::Cancelled));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The ssd tier below the pool: what was saved is written to it, and what lookups find there is fetched.
+//!
+//! Nothing in the pool ever waits for a disk: blocks are queued by key and pinned only while they are written, and a block
+//! that is fetched is a save like any other until its bytes are there.
+
+mod arrivals;
+mod fetch;
+mod job;
+mod pending;
+mod snapshot;
+mod warm;
+mod worth;
+mod writer;
+
+pub use pending::{Found, PendingLookup, TierHits};
+pub use snapshot::{FetchSnapshot, TierSnapshot, WriteSnapshot};
+pub use warm::{Warm, WarmProgress, WarmRequest, WarmState};
+pub use writer::FlushProgress;
+
+use std::time::{Duration, Instant};
+
+use super::Store;
+use super::space::Space;
+use crate::error::Result;
+use crate::index::BlockKey;
+use crate::ssd::{Extent, Ssd, SsdConfig, SsdSpaceId};
+use crate::sync::Arc;
+use fetch::Fetches;
+use warm::Warming;
+use worth::LastFetch;
+use writer::Writer;
+
+/// How long the disks have to end what they have begun.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+
+/// Which blocks are written to the ssd tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Admission {
+    /// Each block.
+    #[default]
+    All,
+    /// Blocks that a lookup has found at least once.
+    Reused,
+}
+
+/// The settings of the ssd tier of a store.
+#[derive(Debug, Clone)]
+pub struct TierConfig {
+    /// Where it is.
+    pub ssd: SsdConfig,
+    /// Which blocks are written to it.
+    pub admission: Admission,
+    /// Bytes that may be on their way from it to lookups at once.
+    pub fetch_bytes: u64,
+    /// Blocks are fetched when computing them takes at least so many times as long; 0: always.
+    pub min_benefit: f64,
+}
+
+/// The ssd tier of a store.
+#[derive(Debug)]
+pub(super) struct Tier {
+    pub(super) ssd: Arc<Ssd>,
+    fetches: Fetches,
+    pub(super) writer: Writer,
+    warming: Warming,
+    admission: Admission,
+    min_benefit: f64,
+    last_fetch: LastFetch,
+}
+
+impl Tier {
+    /// Opens the paths; `pool_bytes` bounds what is pinned for writes.
+    pub(super) fn open(config: TierConfig, pool_bytes: u64) -> Result<Self> {
+        Ok(Self {
+            ssd: Ssd::open(config.ssd)?,
+            fetches: Fetches::new(config.fetch_bytes),
+            writer: Writer::new(pool_bytes),
+            warming: Warming::default(),
+            admission: config.admission,
+            min_benefit: config.min_benefit,
+            last_fetch: LastFetch::default(),
+        })
+    }
+
+    /// Starts to write, first what was taken over and is not on ssd.
+    pub(super) fn start(&self, store: &Arc<Store>) -> Result<()> {
+        if self.admission == Admission::All {
+            self.writer.sweep();
+        }
+        self.writer.start(store)
+    }
+
+    /// Ends all that goes on.
+    pub(super) fn close(&self) -> Result<()> {
+        self.warming.stop();
+        self.writer.stop(Instant::now());
+        self.writer.join()?;
+        if let Err(error) = self.ssd.close(Instant::now() + CLOSE_WAIT) {
+            tracing::error!("the ssd tier was not closed: {error}");
+        }
+        Ok(())
+    }
+
+    /// Where a block is on the disks.
+    fn find(&self, space: &Space, key: &BlockKey) -> Option<Extent> {
+        self.ssd.find(self.space(space)?, space.hash_of(key))
+    }
+
+    /// What the tier calls a space; None when it cannot have it.
+    fn space(&self, space: &Space) -> Option<SsdSpaceId> {
+        *space.on_ssd.get_or_init(|| {
+            let id = self.ssd.space(space.key, &space.geometry);
+            id.inspect_err(|error| {
+                tracing::warn!(space = %space.key, "blocks of a namespace are not kept on ssd: {error}");
+            })
+            .ok()
+        })
+    }
+}

@@ -1,0 +1,380 @@
+//! Filling the pool's free room from ssd, in the background.
+
+use std::collections::{BTreeSet, HashMap};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::Tier;
+use super::arrivals::{Arrivals, Failure};
+use super::fetch::{Purpose, Wanted};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::BlockKey;
+use crate::space::SpaceId;
+use crate::ssd::{BlockOrder, SsdSpaceId};
+use crate::store::Store;
+use crate::store::space::Space;
+use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
+
+/// How often the thread looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What is to be fetched.
+#[derive(Debug, Clone, Default)]
+pub struct WarmRequest {
+    /// Blocks of this namespace only.
+    pub namespace: Option<[u8; 32]>,
+    /// At most so many bytes of pages.
+    pub limit_bytes: Option<u64>,
+    /// Which blocks come first.
+    pub order: BlockOrder,
+    /// At most so many bytes a second.
+    pub bytes_per_s: Option<u64>,
+    /// Only say what would be done.
+    pub is_dry_run: bool,
+    /// Drive other blocks out when the pool is full, the least recently used first.
+    pub may_evict: bool,
+}
+
+/// What a warming does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WarmState {
+    /// It goes on.
+    #[default]
+    Running,
+    /// It has done what it could.
+    Done,
+    /// It was ended before.
+    Cancelled,
+}
+
+/// How far a warming is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WarmProgress {
+    /// What it does.
+    pub state: WarmState,
+    /// Blocks that it was to fetch when it began.
+    pub planned_blocks: u64,
+    /// Bytes of their pages.
+    pub planned_bytes: u64,
+    /// Blocks that were in the pool already when it began; not planned.
+    pub present_blocks: u64,
+    /// Blocks that were fetched.
+    pub fetched_blocks: u64,
+    /// Their bytes.
+    pub fetched_bytes: u64,
+    /// Planned blocks that came into the pool in another way, or left the ssd tier.
+    pub passed_blocks: u64,
+    /// Planned blocks for which there is no room.
+    pub no_room_blocks: u64,
+    /// Planned blocks that could not be read.
+    pub failed_blocks: u64,
+    /// How long it has taken so far.
+    pub elapsed: Duration,
+}
+
+/// A warming, which goes on by itself.
+#[derive(Debug)]
+pub struct Warm {
+    began: Instant,
+    progress: Mutex<WarmProgress>,
+    ended: Condvar,
+    is_cancelled: AtomicBool,
+}
+
+/// The warming of a store, and its thread.
+#[derive(Debug, Default)]
+pub(super) struct Warming {
+    current: Mutex<Option<(Arc<Warm>, JoinHandle<()>)>>,
+}
+
+impl Warm {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            began: Instant::now(),
+            progress: Mutex::default(),
+            ended: Condvar::new(),
+            is_cancelled: AtomicBool::new(false),
+        })
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> WarmProgress {
+        let mut progress = *self.progress.lock();
+        if progress.state == WarmState::Running {
+            progress.elapsed = self.began.elapsed();
+        }
+        progress
+    }
+
+    /// Ends it soon; what was fetched stays.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until it has ended, or `deadline`; how far it is then.
+    pub fn wait(&self, deadline: Instant) -> WarmProgress {
+        let mut progress = self.progress.lock();
+        while progress.state == WarmState::Running {
+            if self.ended.wait_until(&mut progress, deadline).timed_out() {
+                break;
+            }
+        }
+        drop(progress);
+        self.progress()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, change: impl FnOnce(&mut WarmProgress)) {
+        change(&mut self.progress.lock());
+    }
+
+    fn end(&self) {
+        let mut progress = self.progress.lock();
+        progress.state = if self.is_cancelled() {
+            WarmState::Cancelled
+        } else {
+            WarmState::Done
+        };
+        progress.elapsed = self.began.elapsed();
+        tracing::info!(progress = ?*progress, "the warming has ended");
+        drop(progress);
+        self.ended.notify_all();
+    }
+}
+
+impl Warming {
+    /// The last one, which may have ended.
+    pub(super) fn current(&self) -> Option<Arc<Warm>> {
+        self.current.lock().as_ref().map(|(warm, _)| Arc::clone(warm))
+    }
+
+    /// Ends it, and waits for that.
+    pub(super) fn stop(&self) {
+        if let Some((warm, thread)) = self.current.lock().take() {
+            warm.cancel();
+            // A thread that panicked has nothing left to end.
+            drop(thread.join());
+        }
+    }
+}
+
+/// A block to fetch.
+#[derive(Debug)]
+struct Planned {
+    space: SsdSpaceId,
+    hash: Vec<u8>,
+    bytes: u64,
+}
+
+impl Store {
+    /// Begins to fetch blocks from ssd that are not in the pool; it goes on in the background, and lets loads go first.
+    ///
+    /// A dry run has ended when this returns.
+    ///
+    /// # Errors
+    /// `NotFound` without an ssd tier, `Conflict` while another warming goes on.
+    pub fn warm(self: &Arc<Self>, request: WarmRequest) -> Result<Arc<Warm>> {
+        let tier = self.tier()?;
+        let mut current = tier.warming.current.lock();
+        let is_busy = current
+            .as_ref()
+            .is_some_and(|(warm, _)| warm.progress().state == WarmState::Running);
+        if is_busy && !request.is_dry_run {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "the memory tier is being warmed already: wait for that, or cancel it",
+            ));
+        }
+        let warm = Warm::new();
+        let plan = self.plan(tier, &request, &warm);
+        if request.is_dry_run {
+            warm.end();
+            return Ok(warm);
+        }
+        let (store, handle) = (Arc::clone(self), Arc::clone(&warm));
+        let thread = thread::Builder::new().name("warm".into()).spawn(move || {
+            if let Some(tier) = &store.tier {
+                Run::new(&store, tier, &handle, &request).run(plan);
+            }
+            handle.end();
+        });
+        let thread = thread.map_err(|error| Error::io("start to warm", error))?;
+        *current = Some((Arc::clone(&warm), thread));
+        Ok(warm)
+    }
+
+    /// The warming that goes on, or the last one.
+    pub fn warming(&self) -> Option<Arc<Warm>> {
+        self.tier.as_ref()?.warming.current()
+    }
+
+    fn plan(&self, tier: &Tier, request: &WarmRequest, warm: &Warm) -> Vec<Planned> {
+        let spaces: HashMap<SsdSpaceId, Option<SpaceId>> = tier
+            .ssd
+            .spaces()
+            .into_iter()
+            .filter(|space| request.namespace.is_none_or(|wanted| wanted == space.key.namespace))
+            .map(|space| (space.id, self.spaces.find(&space.key)))
+            .collect();
+        let only = match spaces.len() {
+            1 => spaces.keys().next().copied(),
+            _ => None,
+        };
+        let mut plan = Vec::new();
+        let mut progress = WarmProgress::default();
+        for block in tier.ssd.blocks(only, request.order) {
+            let Some(known) = spaces.get(&block.space) else {
+                continue;
+            };
+            if known.is_some_and(|id| self.index.contains(&BlockKey::new(id, &block.hash))) {
+                progress.present_blocks += 1;
+                continue;
+            }
+            let bytes = progress.planned_bytes + block.bytes;
+            if request.limit_bytes.is_some_and(|limit| bytes > limit) {
+                break;
+            }
+            progress.planned_bytes = bytes;
+            progress.planned_blocks += 1;
+            plan.push(Planned {
+                space: block.space,
+                hash: block.hash,
+                bytes: block.bytes,
+            });
+        }
+        warm.note(|of| *of = progress);
+        plan
+    }
+}
+
+/// One warming at work.
+struct Run<'a> {
+    store: &'a Arc<Store>,
+    tier: &'a Tier,
+    warm: &'a Warm,
+    request: &'a WarmRequest,
+    arrivals: Arc<Arrivals>,
+    spaces: HashMap<SsdSpaceId, Option<Arc<Space>>>,
+    /// Those whose pages find no room any more.
+    full: BTreeSet<SsdSpaceId>,
+    /// Blocks that were asked for, by number.
+    on_their_way: HashMap<usize, Asked>,
+    bytes: u64,
+}
+
+struct Asked {
+    key: BlockKey,
+    space: SsdSpaceId,
+    bytes: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(store: &'a Arc<Store>, tier: &'a Tier, warm: &'a Warm, request: &'a WarmRequest) -> Self {
+        Self {
+            store,
+            tier,
+            warm,
+            request,
+            arrivals: Arc::default(),
+            spaces: HashMap::new(),
+            full: BTreeSet::new(),
+            on_their_way: HashMap::new(),
+            bytes: 0,
+        }
+    }
+
+    fn run(mut self, plan: Vec<Planned>) {
+        // Half of what may be on its way stays for loads.
+        let most_bytes = self.tier.fetches.most_bytes() / 2;
+        for (number, planned) in plan.into_iter().enumerate() {
+            while !self.warm.is_cancelled()
+                && (self.bytes > 0 && self.bytes + planned.bytes > most_bytes || self.is_too_fast())
+            {
+                self.take(Instant::now() + LOOK);
+            }
+            if self.warm.is_cancelled() {
+                break;
+            }
+            self.ask(number, &planned);
+        }
+        while !self.on_their_way.is_empty() && !self.warm.is_cancelled() {
+            self.take(Instant::now() + LOOK);
+        }
+        let left = self.on_their_way.values().map(|asked| asked.key);
+        self.tier.fetches.leave(&self.arrivals, left);
+    }
+
+    /// Whether more bytes were asked for than the rate allows by now.
+    fn is_too_fast(&self) -> bool {
+        let fetched = self.warm.progress().fetched_bytes + self.bytes;
+        self.request
+            .bytes_per_s
+            .is_some_and(|rate| fetched as f64 > rate as f64 * self.warm.began.elapsed().as_secs_f64())
+    }
+
+    fn ask(&mut self, number: usize, planned: &Planned) {
+        if self.full.contains(&planned.space) {
+            return self.warm.note(|progress| progress.no_room_blocks += 1);
+        }
+        let Some(space) = self.space(planned.space) else {
+            return self.warm.note(|progress| progress.failed_blocks += 1);
+        };
+        let key = BlockKey::new(space.id, &planned.hash);
+        let extent = self.tier.ssd.find(planned.space, &planned.hash);
+        let Some(extent) = extent.filter(|_| !self.store.index.contains(&key)) else {
+            return self.warm.note(|progress| progress.passed_blocks += 1);
+        };
+        let asked = Asked {
+            key,
+            space: planned.space,
+            bytes: planned.bytes,
+        };
+        self.bytes += asked.bytes;
+        self.on_their_way.insert(number, asked);
+        let purpose = Purpose::Warm {
+            may_evict: self.request.may_evict,
+        };
+        let wanted = Wanted { key, extent, number };
+        self.store
+            .fetch(self.tier, &space, vec![wanted], &self.arrivals, purpose);
+        self.take(Instant::now());
+    }
+
+    /// The store's space of a space of the tier.
+    fn space(&mut self, id: SsdSpaceId) -> Option<Arc<Space>> {
+        let (store, tier) = (self.store, self.tier);
+        let known = self.spaces.entry(id).or_insert_with(|| {
+            let space = tier.ssd.spaces().into_iter().find(|space| space.id == id)?;
+            let made = store.space(space.key, space.geometry);
+            made.and_then(|id| store.spaces.get(id))
+                .inspect_err(|error| tracing::warn!("a namespace is not warmed: {error}"))
+                .ok()
+        });
+        known.clone()
+    }
+
+    /// Takes note of what came by `deadline`.
+    fn take(&mut self, deadline: Instant) {
+        for arrival in self.arrivals.wait(deadline) {
+            let Some(asked) = self.on_their_way.remove(&arrival.number) else {
+                continue;
+            };
+            self.bytes -= asked.bytes;
+            if matches!(arrival.outcome, Err(Failure::NoRoom)) {
+                self.full.insert(asked.space);
+            }
+            self.warm.note(|progress| match arrival.outcome {
+                Ok(_) => {
+                    progress.fetched_blocks += 1;
+                    progress.fetched_bytes += asked.bytes;
+                }
+                Err(Failure::NoRoom) => progress.no_room_blocks += 1,
+                Err(Failure::Busy) => progress.passed_blocks += 1,
+                Err(Failure::Failed | Failure::Corrupt | Failure::Cancelled) => progress.failed_blocks += 1,
+            });
+        }
+    }
+}
