@@ -131,13 +131,7 @@ fn answered(
     Next::End
 }
 
-fn failed(
-    shared: &Shared,
-    session: &Arc<Session>,
-    request_id: &str,
-    token: Token,
-    status: &Status,
-) -> Next {
+fn failed(shared: &Shared, session: &Arc<Session>, request_id: &str, token: Token, status: &Status) -> Next {
     session.observe_error(status);
     tracing::debug!(request_id, %status, "a lookup failed");
     let mut state = shared.lock();

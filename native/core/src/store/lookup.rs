@@ -220,10 +220,7 @@ impl Store {
         for block in blocks {
             let unpinned = self.index.unpin(block);
             last += u64::from(unpinned.is_last);
-            unpinned
-                .removed
-                .iter()
-                .for_each(|removed| self.discard(removed));
+            unpinned.removed.iter().for_each(|removed| self.discard(removed));
         }
         self.counts.pinned_blocks.fetch_sub(last, Ordering::Relaxed);
     }

@@ -108,7 +108,10 @@ impl Store {
                 "the time to look at all pages is 0 s: give more, or have none verified",
             ));
         }
-        let tier = config.tier.map(|tier| Tier::open(tier, config.pool_bytes)).transpose()?;
+        let tier = config
+            .tier
+            .map(|tier| Tier::open(tier, config.pool_bytes))
+            .transpose()?;
         let pool = Pool::open(PoolConfig {
             pool_bytes: config.pool_bytes,
             dir: config.pool_dir.as_deref(),

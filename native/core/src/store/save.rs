@@ -121,7 +121,10 @@ impl Store {
     pub fn reserve(self: &Arc<Self>, space: SpaceId, shard: u32, hash: &[u8]) -> Result<Reserved> {
         let space = self.spaces.get(space)?;
         let shards = space.shards.len();
-        let Some(number) = u16::try_from(shard).ok().filter(|shard| usize::from(*shard) < shards) else {
+        let Some(number) = u16::try_from(shard)
+            .ok()
+            .filter(|shard| usize::from(*shard) < shards)
+        else {
             let message = format!("shard {shard} does not exist: blocks of this namespace have {shards}");
             return Err(Error::new(ErrorKind::Invalid, message));
         };

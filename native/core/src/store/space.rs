@@ -68,7 +68,9 @@ impl Space {
 
     /// The hash of a key of this space.
     pub(super) fn hash_of<'a>(&self, key: &'a BlockKey) -> &'a [u8] {
-        key.hash.get(..self.geometry.hash_bytes as usize).unwrap_or(&key.hash)
+        key.hash
+            .get(..self.geometry.hash_bytes as usize)
+            .unwrap_or(&key.hash)
     }
 
     /// Whether blocks of this space have pages of this class.

@@ -33,7 +33,12 @@ pub(super) async fn lookup(
     let session = daemon.sessions.find(request.session_id, caller.pid)?;
     let role = scheduler_role(&session)?;
     let Some(joined) = joined(&session)? else {
-        return Ok(answer(daemon, State::EngineIncomplete, &BlockCounts::default(), 0));
+        return Ok(answer(
+            daemon,
+            State::EngineIncomplete,
+            &BlockCounts::default(),
+            0,
+        ));
     };
     check::group(request.group, &joined)?;
     let requested = check::hash_count(&request.hashes, request.hash_bytes, &joined, HASHES_PER_CALL)?;

@@ -3,6 +3,7 @@
 mod gpus;
 mod pool;
 mod readiness;
+mod ssd;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -19,6 +20,7 @@ use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
 use gpus::Gpus;
 use pool::{Checksums, Pool, TakenOver};
+use ssd::Ssd;
 
 pub(crate) use readiness::{Readiness, State};
 
@@ -48,6 +50,8 @@ struct StatusDocument<'a> {
     http_addr: String,
     supervised: bool,
     pool: Pool,
+    /// None without an ssd tier.
+    ssd: Option<Ssd>,
     gpus: Gpus,
     taken_over: Option<TakenOver>,
     checksums: Checksums,
@@ -103,7 +107,8 @@ struct Namespace {
 
 impl<'a> StatusDocument<'a> {
     fn of(daemon: &'a Daemon) -> Self {
-        let store = daemon.store.snapshot();
+        let mut store = daemon.store.snapshot();
+        let warming = daemon.store.warming().map(|warm| warm.progress());
         let requested = daemon.metrics.blocks.total();
         let leases = daemon.leases.snapshot(Instant::now());
         Self {
@@ -118,7 +123,7 @@ impl<'a> StatusDocument<'a> {
                 .unwrap_or_default()
                 .as_secs_f64(),
             uptime_s: daemon.boot.started.elapsed().as_secs_f64(),
-            readiness: Readiness::new(daemon.lifecycle.phase(), &store.pool),
+            readiness: Readiness::new(daemon.lifecycle.phase(), &store.pool, store.tier.as_ref()),
             socket: daemon.config.socket.clone(),
             http_addr: daemon.http_addr.to_string(),
             supervised: service_manager::is_there(),
@@ -141,6 +146,10 @@ impl<'a> StatusDocument<'a> {
             namespaces: store.spaces.iter().map(Namespace::of).collect(),
             taken_over: store.taken_over.map(TakenOver::of),
             checksums: Checksums::of(&store.checksums),
+            ssd: store
+                .tier
+                .take()
+                .map(|tier| Ssd::of(tier, daemon.pending.count(), warming)),
             pool: Pool::of(store),
             gpus: Gpus::of(daemon.gpus.snapshot()),
             config: &daemon.config,

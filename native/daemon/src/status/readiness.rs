@@ -1,6 +1,6 @@
 //! Whether the daemon can do what it was started for.
 
-use pegaflow_core::store::PoolSnapshot;
+use pegaflow_core::store::{PoolSnapshot, TierSnapshot};
 use serde::Serialize;
 
 use crate::daemon::Daemon;
@@ -28,21 +28,33 @@ pub(crate) enum State {
 impl Readiness {
     /// The daemon's readiness now.
     pub(crate) fn of(daemon: &Daemon) -> Self {
-        Self::new(daemon.lifecycle.phase(), &daemon.store.pool_snapshot())
+        let store = &daemon.store;
+        Self::new(
+            daemon.lifecycle.phase(),
+            &store.pool_snapshot(),
+            store.tier_snapshot().as_ref(),
+        )
     }
 
-    pub(super) fn new(phase: Phase, pool: &PoolSnapshot) -> Self {
-        let state = match (phase, &pool.degraded) {
-            (Phase::Serving, Some(_)) => State::Degraded,
-            (Phase::Serving, None) if pool.ready_bytes < pool.bytes => State::Starting,
-            (Phase::Serving, None) => State::Ready,
+    pub(super) fn new(phase: Phase, pool: &PoolSnapshot, tier: Option<&TierSnapshot>) -> Self {
+        let paths = tier.into_iter().flat_map(|tier| &tier.ssd.paths);
+        let of_paths = paths.filter_map(|path| {
+            let reason = path.state.reason()?;
+            let (path, state) = (path.dir.display(), path.state.name());
+            Some(format!("ssd path {path} is {state}: {reason}"))
+        });
+        let reasons: Vec<String> = pool.degraded.iter().cloned().chain(of_paths).collect();
+        let state = match phase {
+            Phase::Serving if !reasons.is_empty() => State::Degraded,
+            Phase::Serving if pool.ready_bytes < pool.bytes => State::Starting,
+            Phase::Serving => State::Ready,
             _ => State::Draining,
         };
         let ready_percent = 100.0 * pool.ready_bytes as f64 / pool.bytes.max(1) as f64;
         Self {
             state,
             ready_percent,
-            reasons: pool.degraded.iter().cloned().collect(),
+            reasons,
         }
     }
 }

@@ -5,6 +5,7 @@ mod latency;
 mod metrics;
 mod rpc;
 mod scrape;
+mod ssd;
 mod transfers;
 
 pub(crate) use blocks::BlockCounts;

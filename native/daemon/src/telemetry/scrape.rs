@@ -8,7 +8,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use pegaflow_core::store::{SpaceSnapshot, StoreSnapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::prometheus_text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -16,6 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::blocks::entry;
+use super::ssd;
 use crate::boot::VERSION;
 use crate::daemon::Daemon;
 
@@ -62,6 +63,14 @@ impl Collector for Scrape {
         let store = self.0.store.snapshot();
         Self::store(&store, &mut lines)?;
         Self::checksums(&store, &mut lines)?;
+        if let Some(tier) = &store.tier {
+            ssd::encode(tier, &mut lines)?;
+            lines.gauge(
+                "pegaflow_fetch_lookups",
+                "Lookups that wait for blocks from the ssd tier, between two calls that ask for them",
+                self.0.pending.count() as f64,
+            )?;
+        }
         self.leases(&mut lines)?;
         self.engines(&mut lines)
     }
@@ -299,18 +308,19 @@ impl Scrape {
 }
 
 /// Writes one metric a call.
-struct Lines<'a, 'e>(&'a mut DescriptorEncoder<'e>);
+pub(super) struct Lines<'a, 'e>(&'a mut DescriptorEncoder<'e>);
 
 impl Lines<'_, '_> {
-    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
-        ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        ConstGauge::new(value).encode(self.descriptor(name, help, MetricType::Gauge)?)
     }
 
-    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        ConstCounter::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
+    pub(super) fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        ConstCounter::new(value).encode(self.descriptor(name, help, MetricType::Counter)?)
     }
 
-    fn by(
+    /// One value for each value of one label.
+    pub(super) fn by(
         &mut self,
         label: &str,
         name: &str,
@@ -318,9 +328,20 @@ impl Lines<'_, '_> {
         kind: MetricType,
         values: impl IntoIterator<Item = (String, u64)>,
     ) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
-        for (of, value) in values {
-            let labels = [(label, of)];
+        let values = values.into_iter().map(|(of, value)| ([(label, of)], value));
+        self.family(name, help, kind, values)
+    }
+
+    /// One value for each set of labels.
+    pub(super) fn family<'l, const LABELS: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        kind: MetricType,
+        values: impl IntoIterator<Item = ([(&'l str, String); LABELS], u64)>,
+    ) -> fmt::Result {
+        let mut family = self.descriptor(name, help, kind)?;
+        for (labels, value) in values {
             let encoder = family.encode_family(&labels)?;
             if kind == MetricType::Counter {
                 ConstCounter::new(value).encode(encoder)?;
@@ -329,5 +350,14 @@ impl Lines<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn descriptor<'s>(
+        &'s mut self,
+        name: &'s str,
+        help: &str,
+        kind: MetricType,
+    ) -> Result<MetricEncoder<'s>, fmt::Error> {
+        self.0.encode_descriptor(name, help, None, kind)
     }
 }

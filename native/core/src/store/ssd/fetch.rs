@@ -310,9 +310,12 @@ impl Store {
             Err((bytes, failure)) => return self.settle_fetch(tier, &key, bytes, Err(failure)),
         };
         let pages = job.pages();
-        let ticket = tier
-            .ssd
-            .read(extent, pages, purpose.priority(), Box::new(move |read| job.end(read)));
+        let ticket = tier.ssd.read(
+            extent,
+            pages,
+            purpose.priority(),
+            Box::new(move |read| job.end(read)),
+        );
         let unwanted = {
             let mut table = tier.fetches.table.lock();
             match table.fetches.get_mut(&key) {

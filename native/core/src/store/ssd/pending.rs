@@ -114,7 +114,13 @@ impl Store {
         for (at, wanted) in on_ssd.iter_mut().enumerate() {
             wanted.number = at;
         }
-        self.fetch(tier, pending.prefix.space(), on_ssd, &pending.arrivals, Purpose::Load);
+        self.fetch(
+            tier,
+            pending.prefix.space(),
+            on_ssd,
+            &pending.arrivals,
+            Purpose::Load,
+        );
         Ok(if pending.is_ready(None) {
             Found::Ready(pending.finish())
         } else {
@@ -190,8 +196,7 @@ impl PendingLookup {
     fn leave(&self, blocks: &[FetchedBlock]) {
         if let Some(tier) = &self.store.tier {
             let missing = blocks.iter().filter(|block| !block.has_arrived);
-            tier.fetches
-                .leave(&self.arrivals, missing.map(|block| block.key));
+            tier.fetches.leave(&self.arrivals, missing.map(|block| block.key));
         }
     }
 }

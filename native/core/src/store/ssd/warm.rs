@@ -216,7 +216,11 @@ impl Store {
             .ssd
             .spaces()
             .into_iter()
-            .filter(|space| request.namespace.is_none_or(|wanted| wanted == space.key.namespace))
+            .filter(|space| {
+                request
+                    .namespace
+                    .is_none_or(|wanted| wanted == space.key.namespace)
+            })
             .map(|space| (space.id, self.spaces.find(&space.key)))
             .collect();
         let only = match spaces.len() {

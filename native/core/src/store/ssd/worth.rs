@@ -32,7 +32,13 @@ impl Tier {
     /// Whether to fetch so many bytes now, which saves to compute `blocks` of which each takes `recompute`.
     ///
     /// Counts `blocks` as declined if not. What is on its way already comes first.
-    pub(super) fn is_worth(&self, bytes: u64, blocks: usize, recompute: Option<Duration>, now: Instant) -> bool {
+    pub(super) fn is_worth(
+        &self,
+        bytes: u64,
+        blocks: usize,
+        recompute: Option<Duration>,
+        now: Instant,
+    ) -> bool {
         let rate = self.ssd.rate().read;
         let load = self.fetches.load();
         let ahead = load.in_flight_bytes + load.queued_bytes;

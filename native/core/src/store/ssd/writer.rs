@@ -303,7 +303,9 @@ impl Store {
                 let left = now().queued_blocks;
                 return Err(Error::new(
                     ErrorKind::Io,
-                    format!("{left} blocks and more are not on ssd yet, and the time for it is over: give more"),
+                    format!(
+                        "{left} blocks and more are not on ssd yet, and the time for it is over: give more"
+                    ),
                 ));
             }
         }
@@ -333,7 +335,9 @@ impl Store {
     /// Hands a block to the tier, unless it is there already or is not in the pool any more.
     fn write_block(self: &Arc<Self>, tier: &Tier, signal: &Arc<Signal>, key: &BlockKey) {
         let counts = &tier.writer.counts;
-        let Ok(space) = self.spaces.get(key.space) else { return };
+        let Ok(space) = self.spaces.get(key.space) else {
+            return;
+        };
         let Some(id) = tier.space(&space) else { return };
         let hash = space.hash_of(key);
         while wait_for_share(signal, tier.writer.most_bytes.saturating_sub(space.block_bytes)) {
