@@ -10,6 +10,10 @@ use serde::Serialize;
 pub(super) struct Ssd {
     blocks: u64,
     bytes: u64,
+    /// Bytes accepted and not on a disk yet.
+    queued_write_bytes: u64,
+    /// Bytes that reads wait for.
+    queued_read_bytes: u64,
     read_bytes_per_s: f64,
     write_bytes_per_s: f64,
     /// What may be written in a day; None for no limit.
@@ -84,6 +88,8 @@ impl Ssd {
         Self {
             blocks: tier.ssd.blocks,
             bytes: tier.ssd.bytes,
+            queued_write_bytes: tier.ssd.queued_write_bytes,
+            queued_read_bytes: tier.ssd.queued_read_bytes,
             read_bytes_per_s: tier.rate.read,
             write_bytes_per_s: tier.rate.write,
             write_budget_bytes: tier.ssd.write_budget,
