@@ -11,6 +11,7 @@ pub mod grant;
 mod index;
 pub mod layout;
 pub mod lease;
+pub mod pause;
 pub mod pool;
 pub mod process;
 pub mod progress;

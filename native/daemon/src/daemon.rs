@@ -16,7 +16,7 @@ use crate::lifecycle::Lifecycle;
 use crate::operation::RUNNING_MAX;
 use crate::session::{PendingLookups, Sessions};
 use crate::telemetry::{Direction, Metrics};
-use crate::transfer::{PointWatch, TransferThreads};
+use crate::transfer::{Lanes, PointWatch, TransferThreads};
 
 /// One daemon.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ pub(crate) struct Daemon {
     pub(crate) pending: Arc<PendingLookups>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) copy_threads: Arc<CopyThreads>,
+    pub(crate) lanes: Lanes,
     pub(crate) gpus: Arc<Gpus>,
     pub(crate) points: PointWatch,
     pub(crate) saves: TransferThreads,
@@ -63,6 +64,7 @@ impl Daemon {
                 metrics.clone(),
             ),
             copy_threads: CopyThreads::start(config.copy_threads)?,
+            lanes: Lanes::start()?,
             gpus: Gpus::start(&store)?,
             points: PointWatch::start()?,
             saves: TransferThreads::start(Direction::Save)?,

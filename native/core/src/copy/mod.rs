@@ -13,12 +13,12 @@ use crate::layout::BlockLayout;
 pub use cuda::{CudaCopyEngine, CudaLayer, CudaMemory};
 pub use host::HostCopyEngine;
 pub use page::{LoadPage, SavePage};
-pub use threads::CopyThreads;
+pub use threads::{CopyThreads, Parts};
 
 #[cfg(test)]
 mod tests;
 
-/// Bytes that a caller should give one call: few enough that a grant is given back within milliseconds.
+/// Bytes that a caller should give one call: few enough that a revoked grant is given back within milliseconds.
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// A way to one engine's blocks.
@@ -50,6 +50,11 @@ pub trait CopyEngine: Send + Sync {
     /// Bytes that a caller should give one call.
     fn batch_bytes(&self) -> u64 {
         BATCH_BYTES
+    }
+
+    /// How many calls a caller should have under way at once: while one waits for its copies, the next one begins its own.
+    fn lanes(&self) -> usize {
+        1
     }
 
     /// Points of its stream that the engine can name; none where its memory is complete whenever it asks.

@@ -1,4 +1,4 @@
-//! Threads that help callers with their copies: one thread cannot use the memory's whole bandwidth.
+//! Threads that help callers with their copies: one thread can use neither the memory's whole bandwidth nor the link's.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Work in parts that any thread may do, in any order.
-pub(super) trait Parts: Send + Sync {
+pub trait Parts: Send + Sync {
     /// How many parts there are.
     fn count(&self) -> usize;
     /// Does one part; called at most once for each.
@@ -69,8 +69,9 @@ impl CopyThreads {
         Ok(Arc::new(pool))
     }
 
-    /// Does all parts, with whichever helpers are free; returns when no thread is at any of them any more.
-    pub(super) fn run(&self, parts: Box<dyn Parts>) -> Result<()> {
+    /// Does all parts, with whichever helpers are free, at most `threads` of them at once; returns when no thread is at any of
+    /// them any more.
+    pub fn run(&self, parts: Box<dyn Parts>, threads: usize) -> Result<()> {
         let job = Arc::new(Job {
             parts,
             next: AtomicUsize::new(0),
@@ -78,7 +79,8 @@ impl CopyThreads {
             progress: Mutex::default(),
             idle: Condvar::new(),
         });
-        let helpers = self.helpers.len().min(job.parts.count().saturating_sub(1));
+        let most = threads.min(job.parts.count()).saturating_sub(1);
+        let helpers = self.helpers.len().min(most);
         if helpers > 0 {
             self.queue.offer(&job, helpers);
         }

@@ -11,6 +11,7 @@ use super::driver::{NOT_READY, SUCCESS};
 use super::gpu::Gpu;
 use super::ipc::{EventHandle, of_driver};
 use crate::error::Result;
+use crate::pause;
 
 /// Points in its stream that an engine can have outstanding.
 pub const EVENTS: usize = 64;
@@ -19,9 +20,9 @@ const DISABLE_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 
 /// How long before and after its expected time an end is looked for without a pause.
-const SPIN: Duration = Duration::from_micros(200);
+const SPIN: Duration = Duration::from_micros(100);
 /// The pause between two looks after that.
-const PAUSE: Duration = Duration::from_micros(50);
+const PAUSE: Duration = Duration::from_micros(20);
 
 /// A point in a stream.
 #[derive(Debug)]
@@ -77,15 +78,16 @@ impl Event {
         self.gpu.calls.check("record an event", code)
     }
 
-    /// Returns when the GPU has come to the event, or says that it never will. `expected` is when it can come at the earliest:
-    /// until shortly before, this thread sleeps.
+    /// Returns when the GPU has come to the event, or says that it never will. `expected` after `begun` is when it can come at the
+    /// earliest: until shortly before, this thread sleeps.
     ///
     /// It asks again and again: a call of the driver that waits could not be left any more.
-    pub(super) fn wait(&self, expected: Duration) -> Result<()> {
+    pub(super) fn wait(&self, begun: Instant, expected: Duration) -> Result<()> {
         let _entered = self.gpu.enter()?;
-        let began = Instant::now();
-        if expected > 2 * SPIN {
-            thread::sleep(expected - SPIN);
+        pause::be_exact();
+        let early = expected.saturating_sub(SPIN + begun.elapsed());
+        if !early.is_zero() {
+            thread::sleep(early);
         }
         loop {
             #[expect(unsafe_code, reason = "a call of the driver")]
@@ -93,7 +95,7 @@ impl Event {
             let code = unsafe { (self.gpu.calls.event_query)(self.event) };
             match code {
                 SUCCESS => return Ok(()),
-                NOT_READY if began.elapsed() < 2 * expected + SPIN => std::hint::spin_loop(),
+                NOT_READY if begun.elapsed() < expected + SPIN => std::hint::spin_loop(),
                 NOT_READY => thread::sleep(PAUSE),
                 code => self.gpu.calls.check("wait for copies", code)?,
             }

@@ -27,4 +27,4 @@ pub(crate) use driver::end_process;
 pub(crate) use gpus::Device;
 pub(crate) use ipc::{Mapping, PeerEvent};
 pub(crate) use pinned::PinnedPool;
-pub(crate) use stream::{Direction, Piece, Stream};
+pub(crate) use stream::{Direction, Piece, Streams};

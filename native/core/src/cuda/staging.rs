@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use super::gpu::Gpu;
-use super::stream::{Direction, Piece, Stream};
+use super::stream::{Direction, Piece, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of the buffer: copies of this size are near the link's limit.
@@ -44,7 +44,7 @@ impl Staging {
     /// Copies all pieces by way of the buffer; it returns when every copy has ended, also on an error.
     ///
     /// The pieces' host bytes must be the caller's to read or, for [`Direction::ToHost`], to write until then.
-    pub(crate) fn copy(&mut self, stream: &Stream, direction: Direction, pieces: &[Piece]) -> Result<()> {
+    pub(crate) fn copy(&mut self, streams: &Streams, direction: Direction, pieces: &[Piece]) -> Result<()> {
         for piece in pieces {
             let mut done = 0;
             while done < piece.length {
@@ -53,7 +53,7 @@ impl Staging {
                 if direction == Direction::ToDevice {
                     Self::move_bytes(host, self.buffer.as_ptr(), length);
                 }
-                stream.copy(&[Piece {
+                streams.copy(&[Piece {
                     host: self.buffer.as_ptr(),
                     device: piece.device + done,
                     length,

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{
     CUmemLocation, CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUstream,
@@ -41,38 +41,24 @@ pub(crate) struct Piece {
     pub(crate) length: u64,
 }
 
-/// A queue of copies.
+/// Streams for copies in one direction: **each call has one to itself**, so calls at the same time are submitted, and end,
+/// each by itself.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct Streams {
     gpu: Arc<Gpu>,
-    stream: CUstream,
     direction: Direction,
-    /// Events that no call uses now.
-    events: Mutex<Vec<Event>>,
+    /// Those that no call uses now.
+    idle: Mutex<Vec<Stream>>,
 }
 
-#[expect(unsafe_code, reason = "a stream is no thread's own")]
-// SAFETY: the driver's calls may be made by any thread.
-unsafe impl Send for Stream {}
-#[expect(unsafe_code, reason = "as for Send")]
-// SAFETY: as for Send.
-unsafe impl Sync for Stream {}
-
-impl Stream {
-    /// A stream of its own, which waits for no other one.
-    pub(crate) fn new(gpu: &Arc<Gpu>, direction: Direction) -> Result<Self> {
-        let _entered = gpu.enter()?;
-        let mut stream = ptr::null_mut();
-        #[expect(unsafe_code, reason = "a call of the driver")]
-        // SAFETY: writes to a pointer of ours.
-        let code = unsafe { (gpu.calls.stream_create)(&raw mut stream, NON_BLOCKING) };
-        gpu.calls.check("make a stream", code)?;
-        Ok(Self {
+impl Streams {
+    /// None yet: calls make what they need.
+    pub(crate) fn new(gpu: &Arc<Gpu>, direction: Direction) -> Self {
+        Self {
             gpu: Arc::clone(gpu),
-            stream,
             direction,
-            events: Mutex::default(),
-        })
+            idle: Mutex::default(),
+        }
     }
 
     /// Copies all pieces. **It returns when every copy that it began has ended, also on an error**; where it cannot know
@@ -83,15 +69,61 @@ impl Stream {
         if pieces.is_empty() {
             return Ok(());
         }
+        let idle = self.idle.lock().pop();
+        let stream = idle.map_or_else(|| Stream::new(&self.gpu, self.direction), Ok)?;
+        let copied = stream.copy(pieces);
+        self.idle.lock().push(stream);
+        copied
+    }
+}
+
+/// A queue of copies, which waits for no other one.
+#[derive(Debug)]
+struct Stream {
+    gpu: Arc<Gpu>,
+    stream: CUstream,
+    direction: Direction,
+    /// Behind the copies of the call.
+    end: Event,
+}
+
+#[expect(unsafe_code, reason = "a stream is no thread's own")]
+// SAFETY: the driver's calls may be made by any thread.
+unsafe impl Send for Stream {}
+#[expect(unsafe_code, reason = "as for Send")]
+// SAFETY: as for Send.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    fn new(gpu: &Arc<Gpu>, direction: Direction) -> Result<Self> {
+        let end = Event::new(gpu)?;
+        let _entered = gpu.enter()?;
+        let mut stream = ptr::null_mut();
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: writes to a pointer of ours.
+        let code = unsafe { (gpu.calls.stream_create)(&raw mut stream, NON_BLOCKING) };
+        gpu.calls.check("make a stream", code)?;
+        Ok(Self {
+            gpu: Arc::clone(gpu),
+            stream,
+            direction,
+            end,
+        })
+    }
+
+    /// As [`Streams::copy`], for the one call that has the stream.
+    fn copy(&self, pieces: &[Piece]) -> Result<()> {
         let bytes: u64 = pieces.iter().map(|piece| piece.length).sum();
-        let idle = self.events.lock().pop();
-        let end = idle.map_or_else(|| Event::new(&self.gpu), Ok)?;
+        let begun = Instant::now();
         let submitted = self.submit(pieces);
-        let ended = end
+        let ended = self
+            .end
             .record(self.stream)
-            .and_then(|()| end.wait(Duration::from_micros(bytes / BYTES_PER_MICROSECOND)))
+            .and_then(|()| {
+                self.end
+                    .wait(begun, Duration::from_micros(bytes / BYTES_PER_MICROSECOND))
+            })
             .map_err(|error| self.gpu.error(ErrorKind::GpuLost, error.message()));
-        self.events.lock().push(end);
         ended.and(submitted)
     }
 

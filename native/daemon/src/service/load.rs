@@ -43,11 +43,13 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         grant,
     };
     let passed = daemon.points.passed(&registration, point);
+    let lanes = daemon.lanes.clone();
     let end = daemon
         .loads
         .run_after(passed, move || {
-            job.run(in_flight)
-                .inspect_err(|error| tracing::warn!(request = job.request_id, "a load failed: {error}"))
+            let request = job.request_id.clone();
+            job.run(&lanes, in_flight)
+                .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))
         })
         .await;
     Ok(match end {

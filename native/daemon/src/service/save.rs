@@ -45,13 +45,14 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         grant,
     };
     let in_flight = daemon.metrics.saves.begin(hashes);
-    let store = Arc::clone(&daemon.store);
+    let (store, lanes) = (Arc::clone(&daemon.store), daemon.lanes.clone());
     let passed = daemon.points.passed(&registration, point);
     let counts = daemon
         .saves
         .run_after(passed, move || {
-            job.run(&store, in_flight)
-                .inspect_err(|error| tracing::warn!(request = job.request_id, "a save failed: {error}"))
+            let request = job.request_id.clone();
+            job.run(store, &lanes, in_flight)
+                .inspect_err(|error| tracing::warn!(request, "a save failed: {error}"))
         })
         .await?;
     Ok(answer(daemon, &counts))

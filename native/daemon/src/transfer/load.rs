@@ -1,12 +1,14 @@
 //! One load: leased blocks into the engine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use pegaflow_core::copy::LoadPage;
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::lease::LoadPass;
 
-use super::{Grant, check_open};
+use super::lanes::Batches;
+use super::{Grant, Lanes, check_open};
 use crate::session::Registration;
 use crate::telemetry::InFlight;
 
@@ -36,44 +38,47 @@ impl LoadJob {
     ///
     /// # Errors
     /// What the copy says: some bytes may be in place.
-    pub(crate) fn run(&self, mut in_flight: InFlight) -> Result<LoadEnd> {
-        let end = self.copy()?;
+    pub(crate) fn run(self, lanes: &Lanes, mut in_flight: InFlight) -> Result<LoadEnd> {
+        let request = self.request_id.clone();
         let blocks = self.block_ids.len() as u64;
+        let end = self.copy(lanes)?;
         match end {
             LoadEnd::Loaded { bytes } => {
                 in_flight.count("loaded", blocks);
                 let took = in_flight.succeed(blocks, bytes);
-                tracing::debug!(request = self.request_id, blocks, ?took, "load");
+                tracing::debug!(request, blocks, ?took, "load");
             }
             LoadEnd::Revoked => {
                 in_flight.revoked(blocks);
-                tracing::debug!(request = self.request_id, blocks, "a load was revoked");
+                tracing::debug!(request, blocks, "a load was revoked");
             }
         }
         Ok(end)
     }
 
-    /// Copies in batches, and takes the grant for each of them: **no byte is written without it**.
-    fn copy(&self) -> Result<LoadEnd> {
-        let batch_blocks = self.registration.copies.batch_blocks();
-        for (batch, block_ids) in self.block_ids.chunks(batch_blocks).enumerate() {
-            check_open(&self.registration)?;
-            let pages = self.pages(batch * batch_blocks, block_ids)?;
-            let Some(taken) = self
-                .registration
-                .grants
-                .take(self.grant.slot, self.grant.generation)?
-            else {
-                return Ok(LoadEnd::Revoked);
-            };
-            self.registration.copies.write(&pages)?;
-            drop(taken);
-        }
-        let bytes = self.block_ids.len() as u64 * self.registration.geometry.page_bytes;
-        Ok(LoadEnd::Loaded { bytes })
+    /// Copies in batches while it has the grant: **no byte is written without it**, and no batch begins after a revoke.
+    fn copy(self, lanes: &Lanes) -> Result<LoadEnd> {
+        let registration = Arc::clone(&self.registration);
+        let bytes = self.block_ids.len() as u64 * registration.geometry.page_bytes;
+        let Some(taken) = registration.grants.take(self.grant.slot, self.grant.generation)? else {
+            return Ok(LoadEnd::Revoked);
+        };
+        let batches = Arc::new(LoadBatches {
+            blocks: registration.copies.batch_blocks(),
+            job: self,
+            is_revoked: AtomicBool::new(false),
+        });
+        let copied = lanes.run(&batches, registration.copies.lanes());
+        drop(taken);
+        copied?;
+        Ok(if batches.is_revoked.load(Relaxed) {
+            LoadEnd::Revoked
+        } else {
+            LoadEnd::Loaded { bytes }
+        })
     }
 
-    /// The pages of one batch, each what its checksum says; verified before the grant is taken, which makes the engine wait.
+    /// The pages of one batch, each what its checksum says.
     fn pages(&self, first: usize, block_ids: &[u32]) -> Result<Vec<LoadPage<'_>>> {
         let page = |(index, &block): (usize, &u32)| {
             self.pass.verify(first + index, self.shard)?;
@@ -85,5 +90,37 @@ impl LoadJob {
             })
         };
         block_ids.iter().enumerate().map(page).collect()
+    }
+}
+
+/// A load that has the grant.
+struct LoadBatches {
+    job: LoadJob,
+    /// Of one batch.
+    blocks: usize,
+    is_revoked: AtomicBool,
+}
+
+impl Batches for LoadBatches {
+    fn count(&self) -> usize {
+        self.job.block_ids.len().div_ceil(self.blocks)
+    }
+
+    fn run(&self, batch: usize) -> Result<()> {
+        let LoadJob {
+            registration, grant, ..
+        } = &self.job;
+        let first = batch * self.blocks;
+        let Some(block_ids) = self.job.block_ids.chunks(self.blocks).nth(batch) else {
+            return Ok(());
+        };
+        check_open(registration)?;
+        let pages = self.job.pages(first, block_ids)?;
+        // The engine waits for the batches that have begun, for no others.
+        if self.is_revoked.load(Relaxed) || !registration.grants.is_valid(grant.slot, grant.generation)? {
+            self.is_revoked.store(true, Relaxed);
+            return Ok(());
+        }
+        registration.copies.write(&pages)
     }
 }

@@ -1,5 +1,6 @@
 //! Saves and loads: what runs on threads of its own while a call waits for it.
 
+mod lanes;
 mod load;
 mod points;
 mod save;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_proto::v1;
 
+pub(crate) use lanes::Lanes;
 pub(crate) use load::{LoadEnd, LoadJob};
 pub(crate) use points::PointWatch;
 pub(crate) use save::{SaveCounts, SaveJob};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::pause;
 use tokio::sync::oneshot;
 
 use super::check_open;
@@ -74,11 +75,16 @@ impl PointWatch {
     pub(crate) async fn passed(&self, registration: &Arc<Registration>, point: Option<u32>) -> Result<()> {
         let Some(point) = point else { return Ok(()) };
         let (done, ended) = oneshot::channel();
-        self.0.waits.lock().new.push(Wait {
+        let wait = Wait {
             registration: Arc::clone(registration),
             point,
             done,
-        });
+        };
+        // Of an engine that has nothing to do, the point has passed before anybody asks.
+        if let Some(end) = wait.end() {
+            return end;
+        }
+        self.0.waits.lock().new.push(wait);
         self.0.more.notify_one();
         ended.await.unwrap_or_else(|_| {
             Err(Error::new(
@@ -98,6 +104,7 @@ impl Drop for PointWatch {
 
 impl Watched {
     fn watch(&self) {
+        pause::be_exact();
         let mut waiting: Vec<Wait> = Vec::new();
         loop {
             {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use pegaflow_core::copy::SavePage;
 use pegaflow_core::error::Result;
 use pegaflow_core::space::SpaceId;
 use pegaflow_core::store::{PageWriter, Reserved, Store};
 
-use super::{Grant, check_open};
+use super::lanes::Batches;
+use super::{Grant, Lanes, check_open};
 use crate::session::Registration;
 use crate::telemetry::InFlight;
 
@@ -55,50 +57,33 @@ impl SaveJob {
     ///
     /// # Errors
     /// What the copy or the store says; batches before it stay saved.
-    pub(crate) fn run(&self, store: &Arc<Store>, mut in_flight: InFlight) -> Result<SaveCounts> {
-        let mut counts = SaveCounts::default();
-        let copied = self.copy(store, &mut counts);
+    pub(crate) fn run(self, store: Arc<Store>, lanes: &Lanes, mut in_flight: InFlight) -> Result<SaveCounts> {
+        let request = self.request_id.clone();
+        let (copied, counts) = self.copy(store, lanes);
         for (result, blocks) in counts.by_result() {
             in_flight.count(result, blocks.into());
         }
         copied?;
         let took = in_flight.succeed(counts.saved.into(), counts.bytes);
-        tracing::debug!(request = self.request_id, ?counts, ?took, "save");
+        tracing::debug!(request, ?counts, ?took, "save");
         Ok(counts)
     }
 
-    /// Copies in batches. **A batch is sealed only if the grant was valid after its last byte was copied.**
-    fn copy(&self, store: &Arc<Store>, counts: &mut SaveCounts) -> Result<()> {
-        let hash_bytes = self.registration.hash_bytes as usize;
-        let batch_blocks = self.registration.copies.batch_blocks();
-        let batches = self
-            .hashes
-            .chunks(hash_bytes * batch_blocks)
-            .zip(self.block_ids.chunks(batch_blocks));
-        for (hashes, block_ids) in batches {
-            check_open(&self.registration)?;
-            if !self.is_granted()? {
-                break;
-            }
-            let mut writers = self.reserve(store, hashes.chunks(hash_bytes), block_ids, counts)?;
-            if writers.is_empty() {
-                continue;
-            }
-            let pages: Vec<SavePage<'_>> = writers
-                .iter_mut()
-                .map(|(block, writer)| SavePage::new(*block, writer))
-                .collect();
-            self.registration.copies.read(&pages)?;
-            drop(pages);
-            if !self.is_granted()? {
-                break;
-            }
-            counts.saved += writers.len() as u32;
-            counts.bytes += writers.len() as u64 * self.registration.geometry.page_bytes;
-            writers.into_iter().for_each(|(_, writer)| writer.seal());
+    /// Copies in batches; what became of the blocks, also of a save that fails.
+    fn copy(self, store: Arc<Store>, lanes: &Lanes) -> (Result<()>, SaveCounts) {
+        let (registration, all) = (Arc::clone(&self.registration), self.block_ids.len() as u32);
+        let batches = Arc::new(SaveBatches {
+            blocks: registration.copies.batch_blocks(),
+            job: self,
+            store,
+            counts: Mutex::default(),
+        });
+        let copied = lanes.run(&batches, registration.copies.lanes());
+        let mut counts = *batches.counts.lock();
+        if copied.is_ok() {
+            counts.revoked = all - counts.blocks();
         }
-        counts.revoked = self.block_ids.len() as u32 - counts.blocks();
-        Ok(())
+        (copied, counts)
     }
 
     fn is_granted(&self) -> Result<bool> {
@@ -106,23 +91,76 @@ impl SaveJob {
             .grants
             .is_valid(self.grant.slot, self.grant.generation)
     }
+}
 
-    /// Pages for those blocks that are not cached and have room.
-    fn reserve<'a>(
-        &self,
-        store: &Arc<Store>,
-        hashes: impl Iterator<Item = &'a [u8]>,
-        block_ids: &[u32],
-        counts: &mut SaveCounts,
-    ) -> Result<Vec<(u32, PageWriter)>> {
-        let mut writers = Vec::with_capacity(block_ids.len());
-        for (hash, &block) in hashes.zip(block_ids) {
-            match store.reserve(self.space, self.shard, hash)? {
+/// A save under way.
+struct SaveBatches {
+    job: SaveJob,
+    store: Arc<Store>,
+    /// Of one batch.
+    blocks: usize,
+    counts: Mutex<SaveCounts>,
+}
+
+impl Batches for SaveBatches {
+    fn count(&self) -> usize {
+        self.job.block_ids.len().div_ceil(self.blocks)
+    }
+
+    /// **A batch is sealed only if the grant was valid after its last byte was copied.**
+    fn run(&self, batch: usize) -> Result<()> {
+        let registration = &self.job.registration;
+        check_open(registration)?;
+        if !self.job.is_granted()? {
+            return Ok(());
+        }
+        let mut writers = self.reserve(batch)?;
+        if writers.is_empty() {
+            return Ok(());
+        }
+        let pages: Vec<SavePage<'_>> = writers
+            .iter_mut()
+            .map(|(block, writer)| SavePage::new(*block, writer))
+            .collect();
+        registration.copies.read(&pages)?;
+        drop(pages);
+        if !self.job.is_granted()? {
+            return Ok(());
+        }
+        let mut counts = self.counts.lock();
+        counts.saved += writers.len() as u32;
+        counts.bytes += writers.len() as u64 * registration.geometry.page_bytes;
+        drop(counts);
+        writers.into_iter().for_each(|(_, writer)| writer.seal());
+        Ok(())
+    }
+}
+
+impl SaveBatches {
+    /// Pages for those blocks of a batch that are not cached and have room.
+    fn reserve(&self, batch: usize) -> Result<Vec<(u32, PageWriter)>> {
+        let SaveJob {
+            space,
+            shard,
+            hashes,
+            block_ids,
+            ..
+        } = &self.job;
+        let hash_bytes = self.job.registration.hash_bytes as usize;
+        let hashes = hashes.chunks(hash_bytes);
+        let blocks = hashes.zip(block_ids).skip(batch * self.blocks).take(self.blocks);
+        let mut writers = Vec::with_capacity(self.blocks.min(block_ids.len()));
+        let (mut present, mut dropped) = (0, 0);
+        for (hash, &block) in blocks {
+            match self.store.reserve(*space, *shard, hash)? {
                 Reserved::Page(writer) => writers.push((block, writer)),
-                Reserved::Present | Reserved::InFlight => counts.present += 1,
-                Reserved::NoSpace => counts.dropped += 1,
+                Reserved::Present | Reserved::InFlight => present += 1,
+                Reserved::NoSpace => dropped += 1,
             }
         }
+        let mut counts = self.counts.lock();
+        counts.present += present;
+        counts.dropped += dropped;
         Ok(writers)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cuda::{Device, Direction, EventHandle, GpuUuid, Gpus, Mapping, MemoryHandle, PeerEvent, Stream};
+use crate::cuda::{Device, Direction, EventHandle, GpuUuid, Gpus, Mapping, MemoryHandle, PeerEvent, Streams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::LayerLayout;
 
@@ -31,8 +31,8 @@ pub(super) struct Opened {
     pub(super) device: Arc<Device>,
     pub(super) events: Vec<PeerEvent>,
     mappings: Vec<Mapping>,
-    to_host: Stream,
-    to_device: Stream,
+    to_host: Streams,
+    to_device: Streams,
 }
 
 impl Opened {
@@ -50,13 +50,13 @@ impl Opened {
         Ok(Self {
             mappings: mappings.collect::<Result<_>>()?,
             events: events.collect::<Result<_>>()?,
-            to_host: Stream::new(&device.gpu, Direction::ToHost)?,
-            to_device: Stream::new(&device.gpu, Direction::ToDevice)?,
+            to_host: Streams::new(&device.gpu, Direction::ToHost),
+            to_device: Streams::new(&device.gpu, Direction::ToDevice),
             device,
         })
     }
 
-    pub(super) fn stream(&self, direction: Direction) -> &Stream {
+    pub(super) fn streams(&self, direction: Direction) -> &Streams {
         match direction {
             Direction::ToHost => &self.to_host,
             Direction::ToDevice => &self.to_device,

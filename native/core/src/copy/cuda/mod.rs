@@ -17,8 +17,10 @@ use crate::process::PeerProcess;
 
 pub use memory::{CudaLayer, CudaMemory};
 
-/// Bytes of one call: a millisecond of the link, so that what is between two calls hardly counts.
-const BATCH_BYTES: u64 = 64 << 20;
+/// Bytes of one call: what is between two calls hardly counts, and a revoked grant is given back within two milliseconds.
+const BATCH_BYTES: u64 = 32 << 20;
+/// One call's copies run while the other's are submitted, or its pages reserved, verified or sealed.
+const LANES: usize = 2;
 
 /// Copies between the memory of one process on a GPU and pages.
 ///
@@ -71,15 +73,15 @@ impl CudaCopyEngine {
     fn run(&self, direction: Direction, plan: &Plan) -> Result<()> {
         let device = &self.opened.device;
         let ways = plan.part(&device.pool);
-        let stream = self.opened.stream(direction);
-        stream.copy(&ways.direct)?;
+        let streams = self.opened.streams(direction);
+        streams.copy(&ways.direct)?;
         if ways.staged.is_empty() {
             return Ok(());
         }
         device
             .staging(direction)
             .lock()
-            .copy(stream, direction, &ways.staged)
+            .copy(streams, direction, &ways.staged)
     }
 }
 
@@ -100,6 +102,10 @@ impl CopyEngine for CudaCopyEngine {
 
     fn batch_bytes(&self) -> u64 {
         BATCH_BYTES
+    }
+
+    fn lanes(&self) -> usize {
+        LANES
     }
 
     fn points(&self) -> u32 {

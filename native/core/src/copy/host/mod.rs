@@ -40,7 +40,7 @@ impl HostCopyEngine {
             }
         }
         self.process.check_alive()?;
-        self.threads.run(Box::new(plan) as Box<dyn Parts>)?;
+        self.threads.run(Box::new(plan) as Box<dyn Parts>, usize::MAX)?;
         // A process that ended during the copy may have given its pid to another one.
         self.process.check_alive()
     }

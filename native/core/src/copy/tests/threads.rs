@@ -62,7 +62,8 @@ fn every_part_is_done_once_whoever_calls_at_the_same_time() {
                 scope.spawn(|| {
                     for parts in [0, 1, 2, 3, 17, 100] {
                         let counted = counted(parts, None);
-                        pool.run(Box::new(Shared(Arc::clone(&counted)))).unwrap();
+                        pool.run(Box::new(Shared(Arc::clone(&counted))), usize::MAX)
+                            .unwrap();
                         assert_eq!(
                             counted.running.load(Ordering::SeqCst),
                             0,
@@ -81,14 +82,16 @@ fn an_error_ends_the_work_and_is_the_result() {
     for threads in 1..=3 {
         let pool = CopyThreads::start(threads).unwrap();
         let counted = counted(100, Some(3));
-        let error = pool.run(Box::new(Shared(Arc::clone(&counted)))).unwrap_err();
+        let error = pool
+            .run(Box::new(Shared(Arc::clone(&counted))), usize::MAX)
+            .unwrap_err();
         assert_eq!(error.message(), "3");
         assert_eq!(counted.running.load(Ordering::SeqCst), 0);
         if threads == 1 {
             assert_eq!(runs(&counted).iter().sum::<u32>(), 4, "parts were done in vain");
         }
         let next = self::counted(10, None);
-        pool.run(Box::new(Shared(Arc::clone(&next)))).unwrap();
+        pool.run(Box::new(Shared(Arc::clone(&next))), usize::MAX).unwrap();
         assert_eq!(runs(&next), [1; 10]);
     }
 }
@@ -122,7 +125,7 @@ fn caller_and_helper_work_at_the_same_time() {
         begun: Mutex::default(),
         both: Condvar::new(),
     });
-    pool.run(Box::new(Arc::clone(&meeting))).unwrap();
+    pool.run(Box::new(Arc::clone(&meeting)), usize::MAX).unwrap();
     let begun = meeting.begun.lock();
     assert_ne!(begun[0], begun[1]);
     assert!(begun.contains(&thread::current().id()));
@@ -149,10 +152,13 @@ impl Parts for Panics {
 fn a_panic_in_any_part_fails_the_copy_and_costs_no_thread() {
     let pool = CopyThreads::start(3).unwrap();
     for at in 0..20 {
-        let error = pool.run(Box::new(Panics { parts: 20, at })).unwrap_err();
+        let error = pool
+            .run(Box::new(Panics { parts: 20, at }), usize::MAX)
+            .unwrap_err();
         assert_eq!(error.message(), format!("part {at} of a copy ended in a panic"));
     }
     let counted = counted(50, None);
-    pool.run(Box::new(Shared(Arc::clone(&counted)))).unwrap();
+    pool.run(Box::new(Shared(Arc::clone(&counted))), usize::MAX)
+        .unwrap();
     assert!(runs(&counted).iter().all(|runs| *runs == 1));
 }
