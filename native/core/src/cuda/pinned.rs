@@ -141,6 +141,9 @@ impl PinnedPool {
         let mut chunk = chunk.lock();
         if *chunk == Chunk::Loose && self.is_there(index) {
             let memory = self.bytes_of(index);
+            // The driver is slow on pages that are not mapped yet, as those of a pool that was taken over.
+            self.store
+                .populate((index * CHUNK_BYTES) as u64, memory.len() as u64);
             match self.register(memory) {
                 Ok(()) => {
                     *chunk = Chunk::Pinned;

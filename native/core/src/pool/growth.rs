@@ -1,6 +1,6 @@
 //! Reserving the pool's memory, chunk by chunk, in the background.
 
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, Scope};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -11,8 +11,10 @@ use super::{Pool, PoolKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Arc, Ordering};
 
-/// Small enough that the first pages are there at once, large enough that calls do not matter.
-const CHUNK_BYTES: u64 = 64 << 20;
+/// Small enough that the first pages are there at once.
+const FIRST_CHUNK_BYTES: u64 = 64 << 20;
+/// Large enough that threads and calls do not matter.
+const CHUNK_BYTES: u64 = 256 << 20;
 /// The kernel lets no thread of the process map or unmap memory meanwhile.
 const POPULATE_BYTES: u64 = 2 << 20;
 
@@ -44,11 +46,13 @@ impl Growth {
 pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
     let taken_over = pool.growth.lock().ready_bytes;
     let first = if taken_over == 0 {
-        grow_by_chunk(pool, 0, allocate_file).map(|_| ())
+        let bytes = chunk_at(pool, 0);
+        allocate_file(pool, 0, bytes).map(|()| {
+            thread::scope(|scope| in_parts(scope, pool, 0, bytes, touch));
+            publish(pool, bytes);
+        })
     } else {
-        pool.slabs
-            .lock()
-            .set_ready((taken_over / pool.geometry.slab_bytes) as u32);
+        publish(pool, taken_over);
         Ok(())
     };
     first.map_err(|errno| {
@@ -65,57 +69,73 @@ pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
     thread::Builder::new()
         .name("pool-growth".into())
         .spawn(move || {
-            populate(&pool, taken_over);
+            thread::scope(|scope| in_parts(scope, &pool, 0, taken_over, populate));
             grow(&pool, allocate_file);
         })
         .map_err(|error| Error::io("start the thread that reserves the pool", error))
 }
 
-/// Gives the pool memory by `allocate` (offset, bytes) until it is whole.
+/// Gives the pool memory by `allocate` (offset, bytes) until it is whole; one chunk is touched while the next is allocated.
 pub(super) fn grow(pool: &Pool, allocate: impl Fn(&Pool, u64, u64) -> rustix::io::Result<()>) {
     let total = pool.geometry.pool_bytes;
     let mut ready = pool.growth.lock().ready_bytes;
+    let mut allocated = ready;
     while ready < total && !pool.is_closing.load(Ordering::Relaxed) {
-        match grow_by_chunk(pool, ready, &allocate) {
-            Ok(now_ready) => ready = now_ready,
-            Err(errno) => {
-                let error = std::io::Error::from(errno);
-                let remedy = "free memory and restart, or give a smaller --pool-size";
-                let problem = format!("the pool has {ready} of {total} bytes ({error}): {remedy}");
-                pool.growth.lock().report(problem);
-                break;
+        let chunk = chunk_at(pool, allocated);
+        let next = thread::scope(|scope| {
+            in_parts(scope, pool, ready, allocated - ready, touch);
+            if chunk == 0 {
+                return Ok(());
             }
+            allocate(pool, allocated, chunk)
+        });
+        ready = allocated;
+        publish(pool, ready);
+        if let Err(errno) = next {
+            let error = std::io::Error::from(errno);
+            let remedy = "free memory and restart, or give a smaller --pool-size";
+            let problem = format!("the pool has {ready} of {total} bytes ({error}): {remedy}");
+            pool.growth.lock().report(problem);
+            break;
         }
+        allocated += chunk;
     }
     pool.slabs.lock().end_growth();
     pool.growth.lock().has_ended = true;
 }
 
-/// One chunk more than `ready` bytes; how many are ready then.
-fn grow_by_chunk(
-    pool: &Pool,
-    ready: u64,
-    allocate: impl Fn(&Pool, u64, u64) -> rustix::io::Result<()>,
-) -> rustix::io::Result<u64> {
+/// The bytes of the chunk that begins at `offset`; 0 at the pool's end.
+fn chunk_at(pool: &Pool, offset: u64) -> u64 {
     let Geometry {
         pool_bytes,
         slab_bytes,
     } = pool.geometry;
-    let chunk = CHUNK_BYTES
-        .max(slab_bytes)
-        .max(pool.huge_page_bytes)
-        .min(pool_bytes - ready);
-    allocate(pool, ready, chunk)?;
-    touch(pool, ready, chunk);
-    let ready = ready + chunk;
-    pool.slabs.lock().set_ready((ready / slab_bytes) as u32);
+    let most = if offset == 0 {
+        FIRST_CHUNK_BYTES
+    } else {
+        CHUNK_BYTES
+    };
+    let chunk = most.max(slab_bytes).max(pool.huge_page_bytes);
+    chunk.min(pool_bytes - offset)
+}
+
+/// Lets pages be in the first `ready` bytes.
+fn publish(pool: &Pool, ready: u64) {
+    pool.slabs
+        .lock()
+        .set_ready((ready / pool.geometry.slab_bytes) as u32);
     pool.growth.lock().ready_bytes = ready;
-    Ok(ready)
 }
 
 /// Gives the pool's file memory, unless so little is left that the kernel would end processes to find it.
 pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io::Result<()> {
-    if pool.kind != PoolKind::Hugetlbfs && available_bytes().is_some_and(|available| available < 2 * bytes) {
+    if pool.kind == PoolKind::Hugetlbfs {
+        // The mapping has set the pages aside; the kernel clears them, which many threads do many times faster than one call.
+        thread::scope(|scope| in_parts(scope, pool, offset, bytes, populate));
+        if pool.region.populate(offset, bytes) {
+            return Ok(());
+        }
+    } else if available_bytes().is_some_and(|available| available < 2 * bytes) {
         return Err(Errno::NOMEM);
     }
     loop {
@@ -126,27 +146,33 @@ pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io:
     }
 }
 
-/// Touches memory that the file has and nobody uses, so that no copy has to wait for the page tables.
+/// Has threads do `work` (offset, bytes) on parts of the pool until the scope ends.
 ///
 /// On half of the machine's processors: one alone is far slower than the memory.
-fn touch(pool: &Pool, offset: u64, bytes: u64) {
+fn in_parts<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    pool: &'env Pool,
+    offset: u64,
+    bytes: u64,
+    work: fn(&Pool, u64, u64),
+) {
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let threads = (processors / 2).clamp(1, TOUCHING_THREADS_MAX);
     let part = bytes
         .div_ceil(threads)
+        .max(1)
         .next_multiple_of(PAGE_UNIT.max(pool.huge_page_bytes));
-    thread::scope(|scope| {
-        for begin in (offset..offset + bytes).step_by(part as usize) {
-            let length = part.min(offset + bytes - begin);
-            let touch = move || touch_part(pool, begin, length);
-            if length == bytes || thread::Builder::new().spawn_scoped(scope, touch).is_err() {
-                touch_part(pool, begin, length);
-            }
+    for begin in (offset..offset + bytes).step_by(part as usize) {
+        let length = part.min(offset + bytes - begin);
+        let spawned = thread::Builder::new().spawn_scoped(scope, move || work(pool, begin, length));
+        if spawned.is_err() {
+            work(pool, begin, length);
         }
-    });
+    }
 }
 
-fn touch_part(pool: &Pool, offset: u64, bytes: u64) {
+/// Touches memory that the file has and nobody uses, so that no copy has to wait for the page tables.
+fn touch(pool: &Pool, offset: u64, bytes: u64) {
     for page in (offset..offset + bytes).step_by(PAGE_UNIT.max(pool.huge_page_bytes) as usize) {
         if let Some([word]) = pool.region.words(page, 1) {
             word.store(0, Ordering::Relaxed);
@@ -154,12 +180,12 @@ fn touch_part(pool: &Pool, offset: u64, bytes: u64) {
     }
 }
 
-/// The same for the first bytes of a pool that was taken over, whose pages are in use.
-fn populate(pool: &Pool, taken_over: u64) {
+/// The same for memory whose pages may be in use, or that the file is still to get.
+pub(super) fn populate(pool: &Pool, offset: u64, bytes: u64) {
     let part = POPULATE_BYTES.max(pool.huge_page_bytes);
-    for offset in (0..taken_over).step_by(part as usize) {
-        let bytes = part.min(taken_over - offset);
-        if pool.is_closing.load(Ordering::Relaxed) || !pool.region.populate(offset, bytes) {
+    for begin in (offset..offset + bytes).step_by(part as usize) {
+        let length = part.min(offset + bytes - begin);
+        if pool.is_closing.load(Ordering::Relaxed) || !pool.region.populate(begin, length) {
             return;
         }
     }

@@ -263,6 +263,11 @@ impl Pool {
         self.region.whole()
     }
 
+    /// Fills the page tables for memory that the file has, where the kernel can.
+    pub(crate) fn populate(&self, offset: u64, bytes: u64) {
+        growth::populate(self, offset, bytes);
+    }
+
     /// Room in a class.
     pub(crate) fn room(&self, class: ClassId) -> Room {
         self.slabs.lock().room(class)

@@ -147,6 +147,11 @@ impl Store {
         self.pool.state().ready_bytes
     }
 
+    /// Fills the page tables for some bytes of the pool below [`Store::ready_bytes`], where the kernel can.
+    pub(crate) fn populate(&self, offset: u64, bytes: u64) {
+        self.pool.populate(offset, bytes);
+    }
+
     /// The whole pool's memory, of which [`Store::ready_bytes`] may be touched.
     pub(crate) fn memory(&self) -> PagePtr {
         self.pool.memory()
