@@ -28,6 +28,8 @@ def serve(
     scrub_period: Annotated[str | None, setting("scrub_period")] = None,
     lease_ttl: Annotated[str | None, setting("lease_ttl")] = None,
     copy_threads: Annotated[str | None, setting("copy_threads")] = None,
+    copy_strategy: Annotated[str | None, setting("copy_strategy")] = None,
+    max_rate: Annotated[str | None, setting("max_rate")] = None,
     drain_timeout: Annotated[str | None, setting("drain_timeout")] = None,
     log_level: Annotated[str | None, setting("log_level")] = None,
     log_format: Annotated[str | None, setting("log_format")] = None,

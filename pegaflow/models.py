@@ -67,11 +67,28 @@ class Checksums:
 
 
 @dataclass(frozen=True)
+class GpuEngine:
+    """How the memory of one process on a GPU is copied."""
+
+    pid: int
+    runs: int
+    """Contiguous pieces of one block."""
+    page_bytes: int
+    """Bytes of one block."""
+    copy_strategy: str
+    """``batch`` or ``plain``."""
+    batch_bytes_s: float | None
+    """Bytes per second when it registered; None: not measured, as there was no choice."""
+    plain_bytes_s: float | None
+
+
+@dataclass(frozen=True)
 class Gpu:
     """One GPU that the daemon reaches engines' memory on."""
 
     uuid: str
     name: str
+    engines: tuple[GpuEngine, ...]
 
 
 @dataclass(frozen=True)

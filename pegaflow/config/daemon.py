@@ -28,6 +28,9 @@ class DaemonConfig:
     scrub_period_s: float
     lease_ttl_s: float
     copy_threads: int
+    copy_strategy: str
+    max_rate_bytes_s: int | None
+    """None: no limit."""
     drain_timeout_s: float
     log_level: str
     log_format: str
@@ -56,6 +59,8 @@ class DaemonConfig:
             scrub_period_s=config.scrub_period,
             lease_ttl_s=config.lease_ttl,
             copy_threads=config.copy_threads,
+            copy_strategy=config.copy_strategy,
+            max_rate_bytes_s=config.max_rate,
             drain_timeout_s=config.drain_timeout,
             log_level=config.log_level,
             log_format=config.log_format,
@@ -76,6 +81,8 @@ class DaemonConfig:
             "scrub_period": _text(self.scrub_period_s),
             "lease_ttl": _text(self.lease_ttl_s),
             "copy_threads": str(self.copy_threads),
+            "copy_strategy": self.copy_strategy,
+            "max_rate": NONE if self.max_rate_bytes_s is None else str(self.max_rate_bytes_s),
             "drain_timeout": _text(self.drain_timeout_s),
             "log_level": self.log_level,
             "log_format": self.log_format,

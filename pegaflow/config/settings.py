@@ -94,6 +94,18 @@ class Config:
     copy_threads: int = _setting(
         kinds.integer(1, 64), "2", "Threads that copy blocks from and to engines' memory."
     )
+    copy_strategy: str = _setting(
+        kinds.choice("auto", "batch", "plain"),
+        "auto",
+        "How copies on GPUs are handed to the driver: many runs in one call, a call for each, or "
+        "whichever is faster for an engine's layout, measured when it registers.",
+    )
+    max_rate: int | None = _setting(
+        kinds.SIZE.or_word(NONE),
+        NONE,
+        "Bytes per second that are copied on one GPU at most, both directions together (at least "
+        "1mb); a lower rate slows running requests less.",
+    )
     drain_timeout: float = _setting(
         kinds.DURATION, "10s", "How long a stopping daemon waits for transfers in flight."
     )

@@ -59,7 +59,20 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "reason": None,
             "pinned_bytes": 1073741824,
             "devices": [
-                {"uuid": "GPU-1d2c3b4a-5968-7786-95a4-b3c2d1e0ff0e", "name": "NVIDIA H200"}
+                {
+                    "uuid": "GPU-1d2c3b4a-5968-7786-95a4-b3c2d1e0ff0e",
+                    "name": "NVIDIA H200",
+                    "engines": [
+                        {
+                            "pid": 102,
+                            "runs": 32,
+                            "page_bytes": 2097152,
+                            "copy_strategy": "batch",
+                            "batch_bytes_s": 5e10,
+                            "plain_bytes_s": None,
+                        }
+                    ],
+                }
             ],
         },
         "taken_over": {
@@ -121,6 +134,8 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "scrub_period_s": 86400.0,
             "lease_ttl_s": 600.0,
             "copy_threads": 2,
+            "copy_strategy": "auto",
+            "max_rate_bytes_s": None,
             "drain_timeout_s": 10.0,
             "log_level": "info",
             "log_format": "text",

@@ -30,6 +30,8 @@ _TEXTS: dict[str, SearchStrategy[str]] = {
     "scrub_period": _durations,
     "lease_ttl": _durations,
     "copy_threads": st.integers(1, 64).map(str),
+    "copy_strategy": st.sampled_from(["auto", "batch", "plain"]),
+    "max_rate": st.just("none") | st.integers(1, 99).map(lambda number: f"{number}gb"),
     "drain_timeout": _durations,
     "log_level": st.sampled_from(["error", "warn", "info", "debug", "trace"]),
     "log_format": st.sampled_from(["text", "json"]),

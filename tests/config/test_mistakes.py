@@ -17,6 +17,8 @@ REFUSED = {
     "eviction_policy": ["", "arc"],
     "lease_ttl": ["", "0s", "-1s", "10 parsecs"],
     "copy_threads": ["", "0", "65", "two"],
+    "copy_strategy": ["", "kernel"],
+    "max_rate": ["", "0", "fast"],
     "drain_timeout": ["", "0", "-5"],
     "log_level": ["", "loud"],
     "log_format": ["", "xml"],

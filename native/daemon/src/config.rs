@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pegaflow_core::cuda::{CopyWay, GpuSettings};
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::store::{SCRUB_PERIOD, Verify};
@@ -16,6 +17,9 @@ pub use ssd::{SsdAdmission, SsdEngine, SsdPath};
 
 /// The longest path that Linux can bind a Unix socket to.
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// Below this a single block could hold a request for minutes.
+const MAX_RATE_MIN: u64 = 1 << 20;
 
 /// The settings of one daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,6 +80,12 @@ pub struct DaemonConfig {
     /// Threads that copy blocks from and to engines' memory.
     #[serde(default = "default_copy_threads")]
     pub copy_threads: usize,
+    /// How copies on GPUs are handed to the driver.
+    #[serde(default)]
+    pub copy_strategy: CopyStrategy,
+    /// Bytes per second that are copied on one GPU at most. None: no limit.
+    #[serde(default)]
+    pub max_rate_bytes_s: Option<u64>,
     /// Seconds that a draining daemon waits for transfers under way.
     #[serde(default = "default_drain_timeout_s")]
     pub drain_timeout_s: f64,
@@ -131,6 +141,19 @@ impl From<VerifySetting> for Verify {
             VerifySetting::Off => Self::Off,
         }
     }
+}
+
+/// How copies on GPUs are handed to the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CopyStrategy {
+    /// As is the fastest for each engine's layout, measured when it registers.
+    #[default]
+    Auto,
+    /// Many runs in one call.
+    Batch,
+    /// A call for each run.
+    Plain,
 }
 
 /// How much is logged: this level and the more serious ones.
@@ -203,6 +226,12 @@ impl DaemonConfig {
                 self.copy_threads
             )));
         }
+        if self.max_rate_bytes_s.is_some_and(|rate| rate < MAX_RATE_MIN) {
+            return Err(refused(format!(
+                "max_rate = {}: at least {MAX_RATE_MIN} bytes per second are allowed",
+                self.max_rate_bytes_s.unwrap_or(0)
+            )));
+        }
         if self.lease_ttl()?.is_zero() {
             return Err(refused(
                 "lease_ttl = 0: a lease must last for some time, such as 600s",
@@ -231,6 +260,18 @@ impl DaemonConfig {
     /// `Config` for a number that is no duration.
     pub fn lease_ttl(&self) -> Result<Duration> {
         seconds("lease_ttl", self.lease_ttl_s)
+    }
+
+    /// What is set of the copies on GPUs.
+    pub fn gpu_settings(&self) -> GpuSettings {
+        GpuSettings {
+            copy_way: match self.copy_strategy {
+                CopyStrategy::Auto => None,
+                CopyStrategy::Batch => Some(CopyWay::Batch),
+                CopyStrategy::Plain => Some(CopyWay::Plain),
+            },
+            max_rate: self.max_rate_bytes_s,
+        }
     }
 
     /// How long a draining daemon waits for transfers under way.

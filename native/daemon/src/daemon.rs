@@ -31,7 +31,8 @@ pub(crate) struct Daemon {
     pub(crate) copy_threads: Arc<CopyThreads>,
     pub(crate) lanes: Lanes,
     pub(crate) gpus: Arc<Gpus>,
-    pub(crate) points: PointWatch,
+    /// The thread that asks for points lives as long as this.
+    _points: PointWatch,
     pub(crate) saves: TransferThreads,
     pub(crate) loads: TransferThreads,
     pub(crate) metrics: Metrics,
@@ -56,6 +57,7 @@ impl Daemon {
         let leases = LeaseTable::with_ttl(config.lease_ttl()?);
         let pending = Arc::new(PendingLookups::default());
         let metrics = Metrics::default();
+        let points = PointWatch::start()?;
         Ok(Arc::new(Self {
             sessions: Sessions::new(
                 Arc::clone(&store),
@@ -65,10 +67,10 @@ impl Daemon {
             ),
             copy_threads: CopyThreads::start(config.copy_threads)?,
             lanes: Lanes::start()?,
-            gpus: Gpus::start(&store)?,
-            points: PointWatch::start()?,
-            saves: TransferThreads::start(Direction::Save)?,
-            loads: TransferThreads::start(Direction::Load)?,
+            gpus: Gpus::start(&store, config.gpu_settings())?,
+            saves: TransferThreads::start(Direction::Save, &points)?,
+            loads: TransferThreads::start(Direction::Load, &points)?,
+            _points: points,
             config,
             boot,
             http_addr,

@@ -110,6 +110,11 @@ impl Gpu {
         &self.name
     }
 
+    /// Whether the driver has batch calls.
+    pub(crate) fn has_batch_calls(&self) -> bool {
+        self.calls.memcpy_batch_async.is_some()
+    }
+
     /// Whether contexts are shared through MPS, where the end of one process may not end its copies.
     pub(super) fn is_shared_by_mps(&self) -> bool {
         let mut enabled = 0;

@@ -1,14 +1,16 @@
 //! All GPUs of the machine, opened in the background.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::gpu::{Gpu, GpuUuid};
+use super::pace::Pace;
 use super::pinned::PinnedPool;
+use super::settings::{CopyWay, GpuSettings};
 use super::staging::Staging;
 use super::stream::Direction;
 use crate::error::{Error, ErrorKind, Result};
@@ -18,13 +20,17 @@ use crate::store::Store;
 pub(crate) struct Device {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) pool: Arc<PinnedPool>,
+    pub(crate) pace: Pace,
+    /// What is set; None: to be measured.
+    pub(crate) copy_way: Option<CopyWay>,
+    engines: Mutex<Vec<Weak<EngineSnapshot>>>,
     to_host: Mutex<Staging>,
     to_device: Mutex<Staging>,
     closing: Sender<Box<dyn Any + Send>>,
 }
 
 impl Device {
-    fn open(gpu: Arc<Gpu>, pool: &Arc<PinnedPool>) -> Result<Arc<Self>> {
+    fn open(gpu: Arc<Gpu>, pool: &Arc<PinnedPool>, settings: GpuSettings) -> Result<Arc<Self>> {
         let (closing, left) = mpsc::channel::<Box<dyn Any + Send>>();
         thread::Builder::new()
             .name("pega-gpu-close".into())
@@ -34,6 +40,9 @@ impl Device {
             to_host: Mutex::new(Staging::new(&gpu)?),
             to_device: Mutex::new(Staging::new(&gpu)?),
             pool: Arc::clone(pool),
+            pace: Pace::new(settings.max_rate),
+            copy_way: settings.copy_way,
+            engines: Mutex::default(),
             gpu,
             closing,
         }))
@@ -45,6 +54,21 @@ impl Device {
             Direction::ToHost => &self.to_host,
             Direction::ToDevice => &self.to_device,
         }
+    }
+
+    /// Shows an engine to operators for as long as the caller keeps it.
+    pub(crate) fn show(&self, engine: &Arc<EngineSnapshot>) {
+        let mut engines = self.engines.lock();
+        engines.retain(|engine| engine.strong_count() > 0);
+        engines.push(Arc::downgrade(engine));
+    }
+
+    fn engines(&self) -> Vec<EngineSnapshot> {
+        let engines = self.engines.lock();
+        engines
+            .iter()
+            .filter_map(|engine| engine.upgrade().map(|engine| (*engine).clone()))
+            .collect()
     }
 
     /// Has a thread of its own drop this: unmapping memory takes milliseconds, and whoever ends a session must not wait for it.
@@ -69,16 +93,33 @@ pub struct Gpus {
 }
 
 /// One GPU, for operators.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GpuSnapshot {
     /// As nvidia-smi has it.
     pub uuid: String,
     /// Its product name.
     pub name: String,
+    /// The engines that have memory on it.
+    pub engines: Vec<EngineSnapshot>,
+}
+
+/// How the memory of one process on a GPU is copied, for operators.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineSnapshot {
+    /// The process.
+    pub pid: u32,
+    /// Contiguous runs of one block.
+    pub runs: u64,
+    /// Bytes of one block.
+    pub page_bytes: u64,
+    /// How its copies are handed to the driver.
+    pub copy_way: CopyWay,
+    /// Bytes per second of each way that was measured.
+    pub measured: Vec<(CopyWay, f64)>,
 }
 
 /// The GPUs at one time, for operators.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GpusSnapshot {
     /// `starting`, `ready` or `none`.
     pub state: &'static str,
@@ -95,7 +136,7 @@ impl Gpus {
     ///
     /// # Errors
     /// `Io` when the system has no more threads; that there is no GPU is no error.
-    pub fn start(store: &Arc<Store>) -> Result<Arc<Self>> {
+    pub fn start(store: &Arc<Store>, settings: GpuSettings) -> Result<Arc<Self>> {
         let gpus = Arc::new(Self {
             state: Mutex::new(State::Starting),
             changed: Condvar::new(),
@@ -104,7 +145,7 @@ impl Gpus {
         thread::Builder::new()
             .name("pega-gpu-start".into())
             .spawn(move || {
-                let state = open_all(store).unwrap_or_else(|error| {
+                let state = open_all(store, settings).unwrap_or_else(|error| {
                     tracing::info!("no GPU is used: {error}");
                     State::None(error.message().to_owned())
                 });
@@ -159,6 +200,7 @@ impl Gpus {
                     .map(|device| GpuSnapshot {
                         uuid: device.gpu.uuid().to_string(),
                         name: device.gpu.name().to_owned(),
+                        engines: device.engines(),
                     })
                     .collect();
             }
@@ -191,7 +233,7 @@ impl std::fmt::Debug for Gpus {
     }
 }
 
-fn open_all(store: Arc<Store>) -> Result<State> {
+fn open_all(store: Arc<Store>, settings: GpuSettings) -> Result<State> {
     let gpus = (0..Gpu::count()?)
         .map(|ordinal| Gpu::open(ordinal).map(Arc::new))
         .collect::<Result<Vec<_>>>()?;
@@ -210,7 +252,7 @@ fn open_all(store: Arc<Store>) -> Result<State> {
     }
     let devices = gpus
         .into_iter()
-        .map(|gpu| Device::open(gpu, &pool))
+        .map(|gpu| Device::open(gpu, &pool, settings))
         .collect::<Result<_>>()?;
     Ok(State::Ready(devices, pool))
 }

@@ -10,7 +10,9 @@ mod export;
 mod gpu;
 mod gpus;
 mod ipc;
+mod pace;
 mod pinned;
+mod settings;
 mod staging;
 mod stream;
 
@@ -20,11 +22,13 @@ mod tests;
 pub use event::EVENTS;
 pub use export::{Export, ExportedAllocation, StreamPoint};
 pub use gpu::{Gpu, GpuUuid};
-pub use gpus::{GpuSnapshot, Gpus, GpusSnapshot};
+pub use gpus::{EngineSnapshot, GpuSnapshot, Gpus, GpusSnapshot};
 pub use ipc::{EventHandle, HANDLE_BYTES, MemoryHandle};
+pub use settings::{CopyWay, GpuSettings};
 
 pub(crate) use driver::end_process;
 pub(crate) use gpus::Device;
 pub(crate) use ipc::{Mapping, PeerEvent};
 pub(crate) use pinned::PinnedPool;
+pub(crate) use staging::BUFFER_BYTES;
 pub(crate) use stream::{Direction, Piece, Streams};

@@ -3,13 +3,15 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::gpu::Gpu;
+use super::settings::CopyWay;
 use super::stream::{Direction, Piece, Streams};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of the buffer: copies of this size are near the link's limit.
-const BUFFER_BYTES: usize = 8 << 20;
+pub(crate) const BUFFER_BYTES: usize = 8 << 20;
 /// `CU_MEMHOSTALLOC_PORTABLE`.
 const PORTABLE: u32 = 1;
 
@@ -53,11 +55,12 @@ impl Staging {
                 if direction == Direction::ToDevice {
                     Self::move_bytes(host, self.buffer.as_ptr(), length);
                 }
-                streams.copy(&[Piece {
+                let part = Piece {
                     host: self.buffer.as_ptr(),
                     device: piece.device + done,
                     length,
-                }])?;
+                };
+                streams.copy(CopyWay::Plain, &[part])?;
                 if direction == Direction::ToHost {
                     Self::move_bytes(self.buffer.as_ptr(), host, length);
                 }
@@ -65,6 +68,34 @@ impl Staging {
             }
         }
         Ok(())
+    }
+
+    /// The seconds that a read of these runs of the GPU (address, bytes) takes, which must fit the buffer.
+    pub(crate) fn time_read(
+        &mut self,
+        streams: &Streams,
+        way: CopyWay,
+        runs: &[(u64, u64)],
+    ) -> Result<Duration> {
+        let mut used = 0;
+        let mut pieces = Vec::with_capacity(runs.len());
+        for &(device, length) in runs {
+            pieces.push(Piece {
+                host: self.buffer.as_ptr().wrapping_add(used as usize),
+                device,
+                length,
+            });
+            used += length;
+        }
+        if used > BUFFER_BYTES as u64 {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!("{used} bytes do not fit a buffer of {BUFFER_BYTES}"),
+            ));
+        }
+        let began = Instant::now();
+        streams.copy(way, &pieces)?;
+        Ok(began.elapsed())
     }
 
     fn move_bytes(from: *const u8, to: *mut u8, length: u64) {

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::driver::BatchCall;
 use super::event::Event;
 use super::gpu::Gpu;
+use super::settings::CopyWay;
 use crate::error::{Error, ErrorKind, Result};
 
 /// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
@@ -62,16 +63,16 @@ impl Streams {
     }
 
     /// Copies all pieces. **It returns when every copy that it began has ended, also on an error**; where it cannot know
-    /// that, the error is [`ErrorKind::GpuLost`].
+    /// that, the error is [`ErrorKind::GpuLost`]. A driver without batch calls has each piece copied by itself.
     ///
     /// The pieces' host bytes must be pinned, and the caller's to read or, for [`Direction::ToHost`], to write until then.
-    pub(crate) fn copy(&self, pieces: &[Piece]) -> Result<()> {
+    pub(crate) fn copy(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {
         if pieces.is_empty() {
             return Ok(());
         }
         let idle = self.idle.lock().pop();
         let stream = idle.map_or_else(|| Stream::new(&self.gpu, self.direction), Ok)?;
-        let copied = stream.copy(pieces);
+        let copied = stream.copy(way, pieces);
         self.idle.lock().push(stream);
         copied
     }
@@ -112,10 +113,10 @@ impl Stream {
     }
 
     /// As [`Streams::copy`], for the one call that has the stream.
-    fn copy(&self, pieces: &[Piece]) -> Result<()> {
+    fn copy(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {
         let bytes: u64 = pieces.iter().map(|piece| piece.length).sum();
         let begun = Instant::now();
-        let submitted = self.submit(pieces);
+        let submitted = self.submit(way, pieces);
         let ended = self
             .end
             .record(self.stream)
@@ -127,13 +128,13 @@ impl Stream {
         ended.and(submitted)
     }
 
-    fn submit(&self, pieces: &[Piece]) -> Result<()> {
+    fn submit(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {
         let _entered = self.gpu.enter()?;
-        match self.gpu.calls.memcpy_batch_async {
-            Some(call) => pieces
+        match (way, self.gpu.calls.memcpy_batch_async) {
+            (CopyWay::Batch, Some(call)) => pieces
                 .chunks(PIECES_PER_CALL)
                 .try_for_each(|part| self.submit_batch(call, part)),
-            None => pieces.iter().try_for_each(|piece| self.submit_one(piece)),
+            _ => pieces.iter().try_for_each(|piece| self.submit_one(piece)),
         }
     }
 

@@ -18,6 +18,7 @@ mod shapes;
 #[path = "../../src/copy/tests/stage.rs"]
 mod stage;
 mod stand_in;
+mod ways;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -74,6 +75,18 @@ fn main() {
         test(
             "points_are_used_again_once_they_are_dropped",
             points::points_are_used_again_once_they_are_dropped,
+        ),
+        test(
+            "each_way_that_can_be_set_passes_the_suite",
+            ways::each_way_that_can_be_set_passes_the_suite,
+        ),
+        test(
+            "the_way_is_measured_unless_it_is_set_and_shown_while_the_engine_is_there",
+            ways::the_way_is_measured_unless_it_is_set_and_shown_while_the_engine_is_there,
+        ),
+        test(
+            "copies_stay_below_a_rate_that_is_set",
+            ways::copies_stay_below_a_rate_that_is_set,
         ),
     ];
     if stand_in::is_used() {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pegaflow_core::copy::{CopyEngine, LoadPage, SavePage};
-use pegaflow_core::cuda::{Gpus, GpusSnapshot};
+use pegaflow_core::cuda::{GpuSettings, Gpus, GpusSnapshot};
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::lease::{LeaseTable, SessionId};
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceKey};
@@ -27,6 +27,10 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn start(pool_bytes: u64) -> Self {
+        Self::with_settings(pool_bytes, GpuSettings::default())
+    }
+
+    pub(crate) fn with_settings(pool_bytes: u64, settings: GpuSettings) -> Self {
         let dir = TempDir::new_in("/dev/shm").unwrap();
         let store = Store::open(StoreConfig {
             pool_bytes,
@@ -40,7 +44,7 @@ impl Daemon {
         })
         .unwrap();
         Self {
-            gpus: Gpus::start(&store).unwrap(),
+            gpus: Gpus::start(&store, settings).unwrap(),
             store,
             _dir: dir,
         }

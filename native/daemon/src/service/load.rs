@@ -42,11 +42,10 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         block_ids: request.block_ids,
         grant,
     };
-    let passed = daemon.points.passed(&registration, point);
     let lanes = daemon.lanes.clone();
     let end = daemon
         .loads
-        .run_after(passed, move || {
+        .run_at(&registration, point, move || {
             let request = job.request_id.clone();
             job.run(&lanes, in_flight)
                 .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))

@@ -46,10 +46,9 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
     };
     let in_flight = daemon.metrics.saves.begin(hashes);
     let (store, lanes) = (Arc::clone(&daemon.store), daemon.lanes.clone());
-    let passed = daemon.points.passed(&registration, point);
     let counts = daemon
         .saves
-        .run_after(passed, move || {
+        .run_at(&registration, point, move || {
             let request = job.request_id.clone();
             job.run(store, &lanes, in_flight)
                 .inspect_err(|error| tracing::warn!(request, "a save failed: {error}"))

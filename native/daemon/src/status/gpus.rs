@@ -1,6 +1,6 @@
 //! The machine's GPUs, in the status document.
 
-use pegaflow_core::cuda::GpusSnapshot;
+use pegaflow_core::cuda::{CopyWay, EngineSnapshot, GpusSnapshot};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -15,11 +15,42 @@ pub(super) struct Gpus {
 struct Device {
     uuid: String,
     name: String,
+    engines: Vec<Engine>,
+}
+
+#[derive(Debug, Serialize)]
+struct Engine {
+    pid: u32,
+    runs: u64,
+    page_bytes: u64,
+    copy_strategy: &'static str,
+    batch_bytes_s: Option<f64>,
+    plain_bytes_s: Option<f64>,
+}
+
+impl Engine {
+    fn of(engine: &EngineSnapshot) -> Self {
+        let rate = |way| {
+            let mut rates = engine.measured.iter();
+            rates
+                .find(|(measured, _)| *measured == way)
+                .map(|(_, rate)| *rate)
+        };
+        Self {
+            pid: engine.pid,
+            runs: engine.runs,
+            page_bytes: engine.page_bytes,
+            copy_strategy: engine.copy_way.name(),
+            batch_bytes_s: rate(CopyWay::Batch),
+            plain_bytes_s: rate(CopyWay::Plain),
+        }
+    }
 }
 
 impl Gpus {
     pub(super) fn of(snapshot: GpusSnapshot) -> Self {
         let devices = snapshot.devices.into_iter().map(|device| Device {
+            engines: device.engines.iter().map(Engine::of).collect(),
             uuid: device.uuid,
             name: device.name,
         });

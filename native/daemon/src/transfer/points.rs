@@ -6,9 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::error::{Error, Result};
 use pegaflow_core::pause;
-use tokio::sync::oneshot;
 
 use super::check_open;
 use crate::session::Registration;
@@ -16,19 +15,19 @@ use crate::session::Registration;
 /// The pause between two looks at points that have not passed.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// One transfer that waits.
-struct Wait {
-    registration: Arc<Registration>,
-    point: u32,
-    done: oneshot::Sender<Result<()>>,
+/// A point that a transfer waits for.
+#[derive(Clone)]
+pub(super) struct Point {
+    pub(super) registration: Arc<Registration>,
+    pub(super) number: u32,
 }
 
-impl Wait {
-    /// How the wait ended, if it has.
-    fn end(&self) -> Option<Result<()>> {
+impl Point {
+    /// How waiting for it ended, if it has: `PeerEnded` when the session ended first.
+    pub(super) fn end(&self) -> Option<Result<()>> {
         // The engine first: the point of one that was killed never passes.
         let passed =
-            check_open(&self.registration).and_then(|()| self.registration.copies.has_passed(self.point));
+            check_open(&self.registration).and_then(|()| self.registration.copies.has_passed(self.number));
         match passed {
             Ok(false) => None,
             ended => Some(ended.map(drop)),
@@ -36,20 +35,24 @@ impl Wait {
     }
 }
 
+/// What goes on when a wait has ended.
+type Then = Box<dyn FnOnce(Result<()>) + Send>;
+
 /// A thread that asks for all points that somebody waits for: **no stream of the daemon waits for another process**, since
 /// one that does never goes on when that process is killed.
 #[derive(Debug)]
 pub(crate) struct PointWatch(Arc<Watched>);
 
+/// The points that are waited for.
 #[derive(Default)]
-struct Watched {
+pub(super) struct Watched {
     waits: Mutex<Waits>,
     more: Condvar,
 }
 
 #[derive(Default)]
 struct Waits {
-    new: Vec<Wait>,
+    new: Vec<(Point, Then)>,
     is_closed: bool,
 }
 
@@ -68,30 +71,9 @@ impl PointWatch {
         Ok(Self(watched))
     }
 
-    /// Returns when the engine's stream has come to the point; at once without one.
-    ///
-    /// # Errors
-    /// `PeerEnded` when the session ends first.
-    pub(crate) async fn passed(&self, registration: &Arc<Registration>, point: Option<u32>) -> Result<()> {
-        let Some(point) = point else { return Ok(()) };
-        let (done, ended) = oneshot::channel();
-        let wait = Wait {
-            registration: Arc::clone(registration),
-            point,
-            done,
-        };
-        // Of an engine that has nothing to do, the point has passed before anybody asks.
-        if let Some(end) = wait.end() {
-            return end;
-        }
-        self.0.waits.lock().new.push(wait);
-        self.0.more.notify_one();
-        ended.await.unwrap_or_else(|_| {
-            Err(Error::new(
-                ErrorKind::Io,
-                "nobody looks at engines' streams any more",
-            ))
-        })
+    /// Where transfers leave what they wait for.
+    pub(super) fn watched(&self) -> Arc<Watched> {
+        Arc::clone(&self.0)
     }
 }
 
@@ -103,9 +85,15 @@ impl Drop for PointWatch {
 }
 
 impl Watched {
+    /// Has `then` called, on the thread that asks, when waiting for the point has ended; dropped when nobody asks any more.
+    pub(super) fn wait(&self, point: Point, then: impl FnOnce(Result<()>) + Send + 'static) {
+        self.waits.lock().new.push((point, Box::new(then)));
+        self.more.notify_one();
+    }
+
     fn watch(&self) {
         pause::be_exact();
-        let mut waiting: Vec<Wait> = Vec::new();
+        let mut waiting: Vec<(Point, Then)> = Vec::new();
         loop {
             {
                 let mut waits = self.waits.lock();
@@ -117,12 +105,10 @@ impl Watched {
                 }
                 waiting.append(&mut waits.new);
             }
-            for wait in mem::take(&mut waiting) {
-                match wait.end() {
-                    Some(end) => drop(wait.done.send(end)),
-                    // Whoever waited may have gone.
-                    None if wait.done.is_closed() => {}
-                    None => waiting.push(wait),
+            for (point, then) in mem::take(&mut waiting) {
+                match point.end() {
+                    Some(end) => then(end),
+                    None => waiting.push((point, then)),
                 }
             }
             if !waiting.is_empty() {

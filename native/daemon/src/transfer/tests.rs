@@ -6,7 +6,8 @@ use crate::telemetry::Direction;
 
 #[tokio::test]
 async fn a_panic_fails_its_own_transfer_and_the_threads_go_on() {
-    let threads = TransferThreads::start(Direction::Save).unwrap();
+    let points = PointWatch::start().unwrap();
+    let threads = TransferThreads::start(Direction::Save, &points).unwrap();
     for _ in 0..5 {
         let error = threads
             .run(|| -> Result<()> { panic!("a bug of mine") })
@@ -20,7 +21,8 @@ async fn a_panic_fails_its_own_transfer_and_the_threads_go_on() {
 
 #[tokio::test]
 async fn work_goes_on_when_nobody_waits_for_it() {
-    let threads = TransferThreads::start(Direction::Load).unwrap();
+    let points = PointWatch::start().unwrap();
+    let threads = TransferThreads::start(Direction::Load, &points).unwrap();
     let (gate, done) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (work_gate, work_done) = (Arc::clone(&gate), Arc::clone(&done));
     let mut waiting = Box::pin(threads.run(move || {
@@ -43,7 +45,8 @@ async fn work_goes_on_when_nobody_waits_for_it() {
 
 #[tokio::test]
 async fn work_that_waits_for_a_thread_is_done_before_the_threads_end() {
-    let threads = TransferThreads::start(Direction::Save).unwrap();
+    let points = PointWatch::start().unwrap();
+    let threads = TransferThreads::start(Direction::Save, &points).unwrap();
     let (sender, receiver) = std::sync::mpsc::channel();
     let mut waiting: Vec<_> = (0..50)
         .map(|index| {

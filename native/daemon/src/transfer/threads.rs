@@ -10,6 +10,9 @@ use parking_lot::{Condvar, Mutex};
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use tokio::sync::{oneshot, watch};
 
+use super::PointWatch;
+use super::points::{Point, Watched};
+use crate::session::Registration;
 use crate::telemetry::Direction;
 
 /// Transfers of one direction at one time: the copy threads serve all of them, and the second fills the first one's gaps.
@@ -22,6 +25,7 @@ type Job = Box<dyn FnOnce() + Send>;
 pub(crate) struct TransferThreads {
     direction: Direction,
     queue: Arc<Queue>,
+    points: Arc<Watched>,
     unfinished: watch::Sender<usize>,
 }
 
@@ -42,10 +46,11 @@ impl TransferThreads {
     ///
     /// # Errors
     /// `Io` when the system has no more threads.
-    pub(crate) fn start(direction: Direction) -> Result<Self> {
+    pub(crate) fn start(direction: Direction, points: &PointWatch) -> Result<Self> {
         let started = Self {
             direction,
             queue: Arc::default(),
+            points: points.watched(),
             unfinished: watch::Sender::new(0),
         };
         for index in 0..THREADS {
@@ -70,33 +75,64 @@ impl TransferThreads {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let (job, answered) = self.job(work);
+        self.queue.push(Box::new(move || job(Ok(()))));
+        self.answer(answered).await
+    }
+
+    /// As [`run`](Self::run), once the engine's stream has come to the point: meanwhile it takes no thread.
+    ///
+    /// # Errors
+    /// `PeerEnded` when the session ends first, else what `work` says.
+    pub(crate) async fn run_at<T: Send + 'static>(
+        &self,
+        registration: &Arc<Registration>,
+        point: Option<u32>,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let Some(number) = point else {
+            return self.run(work).await;
+        };
+        let (job, answered) = self.job(work);
+        let point = Point {
+            registration: Arc::clone(registration),
+            number,
+        };
+        let (queue, points) = (Arc::clone(&self.queue), Arc::clone(&self.points));
+        self.queue.push(Box::new(move || match point.end() {
+            Some(end) => job(end),
+            None => points.wait(point, move |end| queue.push(Box::new(move || job(end)))),
+        }));
+        self.answer(answered).await
+    }
+
+    /// `work` for one of the threads, which is told whether it may be done, and what answers it.
+    fn job<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> (
+        impl FnOnce(Result<()>) + Send + 'static,
+        oneshot::Receiver<Result<T>>,
+    ) {
         let (answer, answered) = oneshot::channel();
         let unfinished = Unfinished::begin(&self.unfinished);
         let direction = self.direction.name();
-        self.queue.push(Box::new(move || {
-            let outcome = catch_unwind(AssertUnwindSafe(work))
-                .unwrap_or_else(|panic| Err(panicked(direction, &*panic)));
+        let job = move |may: Result<()>| {
+            let outcome = may.and_then(|()| {
+                catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(direction, &*panic)))
+            });
             // The caller may have gone; the work is done all the same.
             drop(answer.send(outcome));
             drop(unfinished);
-        }));
+        };
+        (job, answered)
+    }
+
+    async fn answer<T>(&self, answered: oneshot::Receiver<Result<T>>) -> Result<T> {
+        let direction = self.direction.name();
         answered
             .await
             .unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, format!("the {direction} was dropped"))))
-    }
-
-    /// As [`run`](Self::run), once `ready` is: meanwhile it takes no thread.
-    ///
-    /// # Errors
-    /// What `ready` or `work` says.
-    pub(crate) async fn run_after<T: Send + 'static>(
-        &self,
-        ready: impl Future<Output = Result<()>>,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let _unfinished = Unfinished::begin(&self.unfinished);
-        ready.await?;
-        self.run(work).await
     }
 
     /// Waits until no work is under way or waits for a thread.

@@ -2,6 +2,7 @@
 
 mod memory;
 mod plan;
+mod way;
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use self::memory::Opened;
 use self::plan::Plan;
 use super::{CopyEngine, LoadPage, SavePage};
-use crate::cuda::{Direction, Gpus, end_process};
+use crate::cuda::{Direction, EngineSnapshot, Gpus, end_process};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::BlockLayout;
 use crate::pool::PagePtr;
@@ -19,8 +20,12 @@ pub use memory::{CudaLayer, CudaMemory};
 
 /// Bytes of one call: what is between two calls hardly counts, and a revoked grant is given back within two milliseconds.
 const BATCH_BYTES: u64 = 32 << 20;
-/// One call's copies run while the other's are submitted, or its pages reserved, verified or sealed.
-const LANES: usize = 2;
+/// Where a rate is set, calls are as small as to come so often: engines feel short copies less.
+const SLOW_BATCHES_PER_S: u64 = 500;
+const SMALLEST_BATCH_BYTES: u64 = 1 << 20;
+/// One call's copies run while others' are submitted, or their pages reserved, verified or sealed: submitting small runs takes a
+/// thread longer than the link takes to copy them.
+const LANES: usize = 3;
 
 /// Copies between the memory of one process on a GPU and pages.
 ///
@@ -30,6 +35,8 @@ pub struct CudaCopyEngine {
     process: Arc<PeerProcess>,
     layout: BlockLayout,
     opened: Arc<Opened>,
+    /// How it is copied, which operators see while this lives.
+    shown: Arc<EngineSnapshot>,
 }
 
 impl CudaCopyEngine {
@@ -49,10 +56,21 @@ impl CudaCopyEngine {
             .into_iter()
             .map(|layer| opened.place(layer, num_blocks))
             .collect::<Result<Vec<_>>>()?;
+        let layout = BlockLayout::new(num_blocks, &layers)?;
+        let (copy_way, measured) = way::choose(&opened, &layout).map_err(or_end)?;
+        let shown = Arc::new(EngineSnapshot {
+            pid: process.identity().pid,
+            runs: layout.copy_runs(0)?.count() as u64,
+            page_bytes: layout.page_bytes(),
+            copy_way,
+            measured,
+        });
+        opened.device.show(&shown);
         Ok(Self {
             process,
-            layout: BlockLayout::new(num_blocks, &layers)?,
+            layout,
             opened: Arc::new(opened),
+            shown,
         })
     }
 
@@ -72,9 +90,10 @@ impl CudaCopyEngine {
 
     fn run(&self, direction: Direction, plan: &Plan) -> Result<()> {
         let device = &self.opened.device;
+        device.pace.wait(plan.bytes());
         let ways = plan.part(&device.pool);
         let streams = self.opened.streams(direction);
-        streams.copy(&ways.direct)?;
+        streams.copy(self.shown.copy_way, &ways.direct)?;
         if ways.staged.is_empty() {
             return Ok(());
         }
@@ -101,7 +120,10 @@ impl CopyEngine for CudaCopyEngine {
     }
 
     fn batch_bytes(&self) -> u64 {
-        BATCH_BYTES
+        let pace = &self.opened.device.pace;
+        pace.bytes_per_s().map_or(BATCH_BYTES, |rate| {
+            (rate / SLOW_BATCHES_PER_S).clamp(SMALLEST_BATCH_BYTES, BATCH_BYTES)
+        })
     }
 
     fn lanes(&self) -> usize {

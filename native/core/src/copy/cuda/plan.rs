@@ -33,6 +33,11 @@ impl Plan {
         }
     }
 
+    /// Bytes of all pieces.
+    pub(super) fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.length).sum()
+    }
+
     /// Parts the pieces where their memory is pinned apart, and pins what is not pinned yet.
     pub(super) fn part(&self, pool: &PinnedPool) -> Ways {
         self.part_by(|host, length| {
