@@ -1,4 +1,4 @@
-//! The daemon's half: takes a grant before each batch of copies, gives it back after.
+//! The daemon's half: takes a grant before copies into the engine's blocks, gives it back after.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind::NotFound;
@@ -61,9 +61,10 @@ impl GrantFile {
         self.words.header().slots
     }
 
-    /// Takes the grant for one batch of copies; `None` when the engine has revoked it.
+    /// Takes the grant for copies; `None` when the engine has revoked it. Whoever has it asks [`is_valid`](Self::is_valid) before each
+    /// bounded batch: after a revoke the engine waits for those that have begun.
     ///
-    /// One transfer takes it for one batch at a time. A generation older than one that was taken before is refused without
+    /// One transfer takes it once at a time. A generation older than one that was taken before is refused without
     /// a store: a request that arrives late must not overwrite the word of the transfer that has the slot now.
     pub fn take(&self, slot: u32, generation: u64) -> Result<Option<TakenGuard<'_>>> {
         let mut state = self.slot(slot, generation)?.lock();
@@ -74,7 +75,7 @@ impl GrantFile {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
-                    "grant slot {slot} is taken by generation {}: one batch at a time",
+                    "grant slot {slot} is taken by generation {}: one transfer at a time",
                     state.newest_generation
                 ),
             ));
@@ -100,7 +101,8 @@ impl GrantFile {
 
     /// Whether the engine still lets this transfer touch its blocks.
     ///
-    /// For a save: asked after the last byte was copied, true means that the copy holds what the engine offered.
+    /// For a save: asked after the last byte was copied, true means that the copy holds what the engine offered. For a load that
+    /// has taken the grant: false means that the engine waits for it to be given back.
     pub fn is_valid(&self, slot: u32, generation: u64) -> Result<bool> {
         self.slot(slot, generation)?;
         full_fence();
@@ -137,7 +139,7 @@ impl Drop for GrantFile {
     }
 }
 
-/// The daemon may touch the engine's blocks while this lives; it must outlive the copies of its batch.
+/// The daemon may touch the engine's blocks while this lives; it must outlive the copies.
 #[derive(Debug)]
 pub struct TakenGuard<'a> {
     grants: &'a GrantFile,

@@ -27,7 +27,6 @@ pub(crate) fn each_way_that_can_be_set_passes_the_suite() {
     for way in [CopyWay::Batch, CopyWay::Plain] {
         let daemon = Daemon::with_settings(64 << 20, set(way));
         conformance::check(|bytes| DeviceMemory::new(&daemon, &engine, bytes));
-        daemon.gpus.close();
     }
 }
 
@@ -46,8 +45,6 @@ pub(crate) fn the_way_is_measured_unless_it_is_set_and_shown_while_the_engine_is
     );
     drop(copies);
     assert_eq!(shown(&daemon), []);
-    drop(memory);
-    daemon.gpus.close();
 
     for way in [CopyWay::Batch, CopyWay::Plain] {
         let daemon = Daemon::with_settings(64 << 20, set(way));
