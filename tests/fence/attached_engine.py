@@ -55,14 +55,7 @@ class AttachedHalves(Closing):
 
     def lookup(self, hashes: Sequence[bytes]) -> tuple[str, Lookup]:
         """The request that asked, and the daemon's answer."""
-        request = self.new_request()
-        packed = b"".join(hashes)
-        answer = wait_until(
-            lambda: _ready(self.scheduler.lookup(request, packed, HASH_BYTES, 0.05)),
-            "the lookup is answered",
-            _CALL_S,
-        )
-        return request, answer
+        return look_up(self.scheduler, self.new_request(), hashes)
 
     def hit_count(self, hashes: Sequence[bytes]) -> int:
         """Blocks of ``hashes`` that are cached, from the first on; holds nothing afterwards."""
@@ -121,6 +114,19 @@ class AttachedEngine(AttachedHalves):
     def __init__(self, socket: Path, memory: EngineMemory, namespace: bytes | None = None) -> None:
         self.memory = memory
         super().__init__(socket, memory.layout_json(), namespace)
+
+
+def look_up(
+    scheduler: SchedulerClient, request: str, hashes: Sequence[bytes]
+) -> tuple[str, Lookup]:
+    """The request, and the daemon's answer to it."""
+    packed = b"".join(hashes)
+    answer = wait_until(
+        lambda: _ready(scheduler.lookup(request, packed, HASH_BYTES, 0.05)),
+        "the lookup is answered",
+        _CALL_S,
+    )
+    return request, answer
 
 
 def _ready(lookup: Lookup) -> Lookup | None:

@@ -12,7 +12,8 @@ import pytest
 from tests.engine.daemon import DaemonProcess
 from tests.fence.engine_memory import Shape
 from tests.gpu.driver import ON_GPU
-from tests.gpu.gpu_engine import ROOT, GpuEngine
+from tests.gpu.gpu_engine import GpuEngine
+from tests.gpu.line_process import ROOT
 
 PROGRAM: Final = (sys.executable, "-m", "pegaflow")
 """The command line of this interpreter, also where it is not installed beside it."""

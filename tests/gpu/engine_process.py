@@ -12,6 +12,7 @@ from pegaflow._native import StreamPoint
 from tests.fence.attached_engine import AttachedHalves
 from tests.fence.engine_memory import HASH_BYTES, Shape
 from tests.gpu.driver import Driver
+from tests.gpu.line_process import serve
 
 TRANSFER_S: Final = 60.0
 
@@ -49,12 +50,23 @@ class GpuMemory:
 
     def digests(self, blocks: Sequence[int]) -> list[str]:
         """What tells the bytes of each block from others."""
+        return [hashlib.sha256(content).hexdigest() for content in self.read(blocks)]
+
+    def read(self, blocks: Sequence[int]) -> list[bytes]:
+        """The bytes of each block, layer after layer."""
         size, layers = self.shape.segment_bytes, range(self.shape.layers)
-        found = []
+        return [
+            b"".join(self._driver.peek(self._address_of(layer, block), size) for layer in layers)
+            for block in blocks
+        ]
+
+    def write(self, blocks: Sequence[int], content: bytes) -> None:
+        """Put the bytes of all blocks, one after the other, where they lie."""
+        size, at = self.shape.segment_bytes, 0
         for block in blocks:
-            runs = (self._driver.peek(self._address_of(layer, block), size) for layer in layers)
-            found.append(hashlib.sha256(b"".join(runs)).hexdigest())
-        return found
+            for layer in range(self.shape.layers):
+                self._driver.poke(self._address_of(layer, block), content[at : at + size])
+                at += size
 
     def _address_of(self, layer: int, block: int) -> int:
         shape = self.shape
@@ -104,11 +116,7 @@ def _bytes(hashes: list[str]) -> list[bytes]:
 
 def main(socket: str, shape: str, namespace: str) -> None:
     """Serve until the standard input ends."""
-    commands = Commands(Path(socket), Shape(*json.loads(shape)), bytes.fromhex(namespace))
-    print("ready", flush=True)
-    for line in sys.stdin:
-        name, arguments = json.loads(line)
-        print(json.dumps(getattr(commands, name)(**arguments)), flush=True)
+    serve(Commands(Path(socket), Shape(*json.loads(shape)), bytes.fromhex(namespace)))
 
 
 if __name__ == "__main__":
