@@ -87,6 +87,12 @@ lint-python: build
 bench: build ## Measure, and write ./bench.json
 	$(BIN)/python -m tests.bench --out bench.json
 
+# Of the machine itself, with torch, cupy and vLLM beside the package.
+GPU_PYTHON ?= python3
+.PHONY: results-gpu
+results-gpu: ## Measure the GPU data path against its targets; the README's table is made of it
+	$(GPU_PYTHON) -m tests.bench.gpu_results $(RESULTS_ARGS)
+
 .PHONY: wheel
 wheel: $(VENV)/.tools ## Build the wheel and the source distribution into dist/
 	$(BIN)/maturin sdist --out dist

@@ -165,11 +165,13 @@ class _Bench:
             for engine in engines:
                 engine.kill()
 
-    def _small_cache(self) -> dict[str, int]:
+    def _small_cache(self) -> dict[str, float]:
         """An engine's own cache, so small that what it finds again comes from the pools."""
         return {
             "kv_cache_memory_bytes": _PARTS_OF_PROMPTS * self.plan.prompt_bytes,
             "max_num_seqs": 2,
+            # Of the device's memory, which all of them share: vLLM asks whether it is free.
+            "gpu_memory_utilization": round(0.8 / self.traffic.engines, 2),
         }
 
     def _cell(

@@ -1,0 +1,63 @@
+"""The file of results: the rows of each part, with machine, versions and commit."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from pegaflow.bench import machine
+from tests.bench.gpu_results.result import Result
+
+Document = dict[str, Any]
+
+_VERSIONS: Final = ("vllm", "torch", "cupy-cuda12x", "cupy-cuda13x")
+_ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+def about() -> Mapping[str, str]:
+    """What figures are of: machine, versions, commit and date."""
+    found = dict(machine.describe())
+    for name in _VERSIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found | {"commit": os.environ.get("PEGAFLOW_COMMIT") or _commit()}
+
+
+def part(rows: Iterable[Result], seconds: float) -> Document:
+    """One part that was just measured."""
+    return {
+        "about": dict(about()),
+        "seconds": round(seconds, 1),
+        "rows": [row.document() for row in rows],
+    }
+
+
+def join(files: Iterable[Path]) -> Document:
+    """The parts of several files; those of later files win."""
+    parts: Document = {}
+    for file in files:
+        parts |= json.loads(file.read_text(encoding="utf-8"))["parts"]
+    return {"parts": parts}
+
+
+def results_of(document: Document) -> dict[str, list[Result]]:
+    """The rows of each part."""
+    return {
+        name: [Result.of(row) for row in part["rows"]] for name, part in document["parts"].items()
+    }
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=_ROOT,
+    )
+    return done.stdout.strip() or "not a git checkout"
