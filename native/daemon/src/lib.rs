@@ -3,6 +3,7 @@
 //! [`run`] is the whole of it; [`DaemonConfig`] is what it needs to know. Start reading at `run.rs`, then `daemon.rs`.
 
 mod boot;
+mod check;
 pub mod config;
 mod daemon;
 mod drain;
@@ -20,5 +21,6 @@ mod telemetry;
 mod transfer;
 
 pub use boot::VERSION;
+pub use check::check;
 pub use config::DaemonConfig;
 pub use run::{Ready, run};

@@ -31,7 +31,7 @@ mod _native {
     #[pymodule_export]
     use super::scheduler::SchedulerClient;
     #[pymodule_export]
-    use super::serve::serve;
+    use super::serve::{check, serve};
     #[pymodule_export]
     use super::transfer_end::TransferEnd;
     #[pymodule_export]

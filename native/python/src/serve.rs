@@ -30,3 +30,11 @@ pub(crate) fn serve(py: Python<'_>, config_json: &str, ready: Py<PyAny>) -> PyRe
         None => ended,
     }
 }
+
+/// Refuse settings that no daemon can start with here.
+#[pyfunction]
+pub(crate) fn check(py: Python<'_>, config_json: &str) -> PyResult<()> {
+    enter(py, || {
+        pegaflow_daemon::check(&DaemonConfig::from_json(config_json)?)
+    })
+}

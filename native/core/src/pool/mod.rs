@@ -1,6 +1,7 @@
 //! The bytes of the memory tier: a mapped file, its slabs, and the slot table beside it.
 
 mod bitmap;
+mod check;
 mod files;
 mod fsck;
 mod geometry;
@@ -20,6 +21,7 @@ mod space_table;
 #[cfg(test)]
 mod tests;
 
+pub use check::check;
 pub use kind::PoolKind;
 pub use page::PagePtr;
 

@@ -8,10 +8,15 @@ mod namespace_quota;
 mod request;
 mod running;
 mod tier;
+mod tier_drain;
 mod tier_evict;
+mod tier_flush;
+mod tier_paths;
 mod tier_resize;
 mod tier_verify;
+mod warm;
 
+pub(crate) use namespace::name_of;
 pub(crate) use request::Operation;
 pub(crate) use running::{RUNNING_MAX, Running};
 

@@ -105,8 +105,11 @@ pub(crate) fn name_of(namespace: &[u8; 32]) -> String {
 }
 
 fn known(daemon: &Daemon) -> BTreeSet<[u8; 32]> {
-    let namespaces = daemon.store.namespaces();
-    namespaces.iter().map(|namespace| namespace.namespace).collect()
+    let in_memory = daemon.store.namespaces();
+    let on_ssd = daemon.store.ssd().map(|ssd| ssd.spaces()).unwrap_or_default();
+    let on_ssd = on_ssd.iter().map(|space| space.key.namespace);
+    let in_memory = in_memory.iter().map(|namespace| namespace.namespace);
+    in_memory.chain(on_ssd).collect()
 }
 
 #[cfg(test)]

@@ -10,9 +10,13 @@ use serde_json::{Map, Value};
 use super::namespace_evict::NamespaceEvict;
 use super::namespace_pin::{NamespacePin, NamespaceUnpin};
 use super::namespace_quota::NamespaceQuota;
+use super::tier_drain::TierDrain;
 use super::tier_evict::TierEvict;
+use super::tier_flush::TierFlush;
+use super::tier_paths::{TierAddPath, TierRemovePath};
 use super::tier_resize::TierResize;
 use super::tier_verify::TierVerify;
+use super::warm::Warm;
 use super::{Operate, Operated};
 use crate::daemon::Daemon;
 
@@ -29,9 +33,14 @@ pub(crate) enum Operation {
     NamespacePin(NamespacePin),
     NamespaceQuota(NamespaceQuota),
     NamespaceUnpin(NamespaceUnpin),
+    TierAddPath(TierAddPath),
+    TierDrain(TierDrain),
     TierEvict(TierEvict),
+    TierFlush(TierFlush),
+    TierRemovePath(TierRemovePath),
     TierResize(TierResize),
     TierVerify(TierVerify),
+    Warm(Warm),
 }
 
 impl Operation {
@@ -63,9 +72,14 @@ impl Operation {
             Self::NamespacePin(_) => "namespace-pin",
             Self::NamespaceQuota(_) => "namespace-quota",
             Self::NamespaceUnpin(_) => "namespace-unpin",
+            Self::TierAddPath(_) => "tier-add-path",
+            Self::TierDrain(_) => "tier-drain",
             Self::TierEvict(_) => "tier-evict",
+            Self::TierFlush(_) => "tier-flush",
+            Self::TierRemovePath(_) => "tier-remove-path",
             Self::TierResize(_) => "tier-resize",
             Self::TierVerify(_) => "tier-verify",
+            Self::Warm(_) => "warm",
         }
     }
 
@@ -80,9 +94,14 @@ impl Operation {
             Self::NamespacePin(operation) => outcome(operation, daemon, progress),
             Self::NamespaceQuota(operation) => outcome(operation, daemon, progress),
             Self::NamespaceUnpin(operation) => outcome(operation, daemon, progress),
+            Self::TierAddPath(operation) => outcome(operation, daemon, progress),
+            Self::TierDrain(operation) => outcome(operation, daemon, progress),
             Self::TierEvict(operation) => outcome(operation, daemon, progress),
+            Self::TierFlush(operation) => outcome(operation, daemon, progress),
+            Self::TierRemovePath(operation) => outcome(operation, daemon, progress),
             Self::TierResize(operation) => outcome(operation, daemon, progress),
             Self::TierVerify(operation) => outcome(operation, daemon, progress),
+            Self::Warm(operation) => outcome(operation, daemon, progress),
         }?;
         let operated = Operated {
             schema: SCHEMA,

@@ -1,9 +1,17 @@
-//! Which tier an operation is about.
+//! Which tier, and which part of it, an operation is about.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::ssd::Ssd;
 use serde::{Deserialize, Serialize};
+
+use crate::daemon::Daemon;
+
+/// How long the disks may take for one step of an operation.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A tier that operations can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -29,7 +37,13 @@ impl TryFrom<PathBuf> for TierPath {
     }
 }
 
-/// The refusal of a path where there is none.
+impl AsRef<Path> for TierPath {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Refuses a path of the memory tier, which has none.
 pub(super) fn refuse_path(path: Option<&TierPath>) -> Result<()> {
     match path {
         None => Ok(()),
@@ -42,10 +56,45 @@ pub(super) fn refuse_path(path: Option<&TierPath>) -> Result<()> {
     }
 }
 
-/// The refusal of what needs an ssd tier.
-pub(super) fn no_ssd() -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        "there is no ssd tier: start the daemon with --ssd PATH=SIZE",
-    )
+/// The ssd tier of a daemon.
+pub(super) fn ssd(daemon: &Daemon) -> Result<&Arc<Ssd>> {
+    daemon.store.ssd().ok_or_else(|| {
+        Error::new(
+            ErrorKind::Conflict,
+            "there is no ssd tier: start the daemon with --ssd PATH=SIZE",
+        )
+    })
+}
+
+/// The path that is named, or all of them.
+///
+/// # Errors
+/// `NotFound`, naming those that there are.
+pub(super) fn paths(ssd: &Ssd, named: Option<&TierPath>) -> Result<Vec<PathBuf>> {
+    let mut paths: Vec<_> = ssd.snapshot().paths.into_iter().map(|path| path.dir).collect();
+    if let Some(TierPath(named)) = named {
+        if !paths.contains(named) {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("path {named:?} is none of the ssd tier's, which are {paths:?}"),
+            ));
+        }
+        paths = vec![named.clone()];
+    }
+    Ok(paths)
+}
+
+/// The path that is named, or the only one.
+///
+/// # Errors
+/// As for [`paths`], and `Invalid` when there are several.
+pub(super) fn one_path(ssd: &Ssd, named: Option<&TierPath>) -> Result<PathBuf> {
+    let mut paths = paths(ssd, named)?;
+    match (paths.pop(), paths.as_slice()) {
+        (Some(path), []) => Ok(path),
+        _ => Err(Error::new(
+            ErrorKind::Invalid,
+            "the ssd tier has several paths: name the one that is meant",
+        )),
+    }
 }

@@ -1,13 +1,18 @@
 //! Evicting the coldest blocks of a tier.
 
+use std::time::Instant;
+
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Amount;
-use super::tier::{Tier, TierPath, refuse_path};
+use super::tier::{PATIENCE, Tier, TierPath, paths, refuse_path, ssd};
 use crate::daemon::Daemon;
+
+/// Steps in which much is evicted from ssd, between which the eviction can be cancelled.
+const STEPS: u64 = 32;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,11 +21,12 @@ pub(crate) struct TierEvict {
     /// Of what the tier, or the path, has in use; null is all of it.
     #[serde(default)]
     amount: Option<Amount>,
+    /// A path of the ssd tier; null is as much of each.
     #[serde(default)]
     path: Option<TierPath>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Evicted {
     blocks: u64,
     bytes: u64,
@@ -33,23 +39,56 @@ impl Operate for TierEvict {
 
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Evicted> {
         match self.tier {
-            Tier::Memory => self.memory(daemon, progress),
-            Tier::Ssd => Err(super::tier::no_ssd()),
+            Tier::Memory => {
+                refuse_path(self.path.as_ref())?;
+                evict_memory(daemon, self.amount, progress)
+            }
+            Tier::Ssd => evict_ssd(daemon, self.path.as_ref(), self.amount, progress),
         }
     }
 }
 
-impl TierEvict {
-    fn memory(&self, daemon: &Daemon, progress: &Progress) -> Result<Evicted> {
-        refuse_path(self.path.as_ref())?;
-        let used_bytes = daemon.store.pool_snapshot().used_bytes;
-        let bytes = self.amount.map(|amount| amount.of(used_bytes));
-        let evicted = daemon.store.evict_memory(bytes, progress)?;
-        Ok(Evicted {
-            blocks: evicted.blocks,
-            bytes: evicted.bytes,
-            kept_blocks: evicted.kept_blocks,
-            kept_bytes: evicted.kept_bytes,
-        })
+/// Evicts a part of what is in memory, or all that can go.
+pub(super) fn evict_memory(daemon: &Daemon, amount: Option<Amount>, progress: &Progress) -> Result<Evicted> {
+    let used_bytes = daemon.store.pool_snapshot().used_bytes;
+    let bytes = amount.map(|amount| amount.of(used_bytes));
+    let evicted = daemon.store.evict_memory(bytes, progress)?;
+    Ok(Evicted {
+        blocks: evicted.blocks,
+        bytes: evicted.bytes,
+        kept_blocks: evicted.kept_blocks,
+        kept_bytes: evicted.kept_bytes,
+    })
+}
+
+/// Evicts a part of what is on ssd, or all of it, the oldest first.
+pub(super) fn evict_ssd(
+    daemon: &Daemon,
+    path: Option<&TierPath>,
+    amount: Option<Amount>,
+    progress: &Progress,
+) -> Result<Evicted> {
+    let ssd = ssd(daemon)?;
+    let affected = paths(ssd, path)?;
+    let used_bytes = ssd
+        .snapshot()
+        .paths
+        .iter()
+        .filter(|path| affected.contains(&path.dir))
+        .map(|path| path.bytes)
+        .sum();
+    let bytes = amount.map_or(used_bytes, |amount| amount.of(used_bytes).min(used_bytes));
+    progress.expect(0, bytes);
+    let mut evicted = Evicted::default();
+    while evicted.bytes < bytes && !progress.is_cancelled() {
+        let step = (bytes / STEPS).max(1).min(bytes - evicted.bytes);
+        let gone = ssd.evict(path.map(AsRef::as_ref), step, Instant::now() + PATIENCE)?;
+        if gone.blocks == 0 {
+            break;
+        }
+        progress.advance(gone.blocks, gone.bytes);
+        evicted.blocks += gone.blocks;
+        evicted.bytes += gone.bytes;
     }
+    Ok(evicted)
 }

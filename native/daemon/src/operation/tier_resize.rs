@@ -1,11 +1,13 @@
 //! Another size for a tier, or for one path of it.
 
+use std::time::Instant;
+
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{Tier, TierPath, refuse_path};
+use super::tier::{PATIENCE, Tier, TierPath, one_path, refuse_path, ssd};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -32,7 +34,7 @@ impl Operate for TierResize {
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Resized> {
         match self.tier {
             Tier::Memory => self.memory(daemon, progress),
-            Tier::Ssd => Err(super::tier::no_ssd()),
+            Tier::Ssd => self.ssd(daemon),
         }
     }
 }
@@ -46,6 +48,25 @@ impl TierResize {
             size_bytes: resized.bytes,
             moved_blocks: resized.moved_blocks,
             evicted_blocks: resized.evicted_blocks,
+        })
+    }
+
+    fn ssd(&self, daemon: &Daemon) -> Result<Resized> {
+        let ssd = ssd(daemon)?;
+        let path = one_path(ssd, self.path.as_ref())?;
+        let look = || {
+            let snapshot = ssd.snapshot();
+            let path = snapshot.paths.into_iter().find(|of| of.dir == path);
+            path.map_or((0, 0), |path| (path.capacity, path.evicted_blocks))
+        };
+        let (before_bytes, evicted_before) = look();
+        ssd.resize(&path, self.size_bytes, Instant::now() + PATIENCE)?;
+        let (size_bytes, evicted_blocks) = look();
+        Ok(Resized {
+            before_bytes,
+            size_bytes,
+            moved_blocks: 0,
+            evicted_blocks: evicted_blocks.saturating_sub(evicted_before),
         })
     }
 }

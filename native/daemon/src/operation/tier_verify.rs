@@ -1,11 +1,14 @@
 //! Comparing all that a tier has with its checksums.
 
+use std::ops::ControlFlow;
+
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
+use pegaflow_core::ssd::VerifyProgress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{Tier, TierPath, no_ssd, refuse_path};
+use super::tier::{Tier, TierPath, paths, refuse_path, ssd};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -33,7 +36,7 @@ impl Operate for TierVerify {
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Verified> {
         match self.tier {
             Tier::Memory => self.memory(daemon, progress),
-            Tier::Ssd => Err(no_ssd()),
+            Tier::Ssd => self.ssd(daemon, progress),
         }
     }
 }
@@ -48,6 +51,43 @@ impl TierVerify {
             bytes: verified.bytes,
             corrupt: verified.corrupt_pages,
             pending: verified.pending_pages,
+        })
+    }
+
+    fn ssd(&self, daemon: &Daemon, progress: &Progress) -> Result<Verified> {
+        let ssd = ssd(daemon)?;
+        let paths = paths(ssd, self.path.as_ref())?;
+        let all = ssd.snapshot().paths;
+        let affected = all.iter().filter(|path| paths.contains(&path.dir));
+        let (blocks, bytes) = affected.fold((0, 0), |(blocks, bytes), path| {
+            (blocks + path.blocks, bytes + path.bytes)
+        });
+        progress.expect(blocks, bytes);
+        let mut total = VerifyProgress::default();
+        for path in paths {
+            let mut told = VerifyProgress::default();
+            let end = ssd.verify(&path, &mut |now| {
+                progress.advance(now.checked - told.checked, now.bytes - told.bytes);
+                told = now;
+                if progress.is_cancelled() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })?;
+            total.checked += end.checked;
+            total.bytes += end.bytes;
+            total.corrupt += end.corrupt;
+            if progress.is_cancelled() {
+                break;
+            }
+        }
+        Ok(Verified {
+            tier: self.tier,
+            verified: total.checked - total.corrupt,
+            bytes: total.bytes,
+            corrupt: total.corrupt,
+            pending: 0,
         })
     }
 }

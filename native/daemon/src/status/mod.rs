@@ -1,6 +1,7 @@
 //! The status document: `Control.Status` and `GET /v1/status`. Its schema is pegaflow/schemas/status.schema.json.
 
 mod gpus;
+mod namespaces;
 mod pool;
 mod readiness;
 mod ssd;
@@ -9,7 +10,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
-use pegaflow_core::store::SpaceSnapshot;
 use serde::Serialize;
 
 use crate::boot::VERSION;
@@ -19,6 +19,7 @@ use crate::service_manager;
 use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
 use gpus::Gpus;
+use namespaces::Namespace;
 use pool::{Checksums, Pool, TakenOver};
 use ssd::Ssd;
 
@@ -93,18 +94,6 @@ struct Leases {
     oldest_s: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
-struct Namespace {
-    namespace: String,
-    group: u32,
-    blocks: u64,
-    bytes: u64,
-    hits: u64,
-    misses: u64,
-    admissions: u64,
-    evictions: u64,
-}
-
 impl<'a> StatusDocument<'a> {
     fn of(daemon: &'a Daemon) -> Self {
         let mut store = daemon.store.snapshot();
@@ -143,7 +132,11 @@ impl<'a> StatusDocument<'a> {
                 oldest_s: leases.oldest.as_ref().map(Duration::as_secs_f64),
             },
             engines: daemon.sessions.snapshot(),
-            namespaces: store.spaces.iter().map(Namespace::of).collect(),
+            namespaces: Namespace::all(
+                &store.spaces,
+                &daemon.store.ssd().map(|ssd| ssd.spaces()).unwrap_or_default(),
+                &daemon.store.namespaces(),
+            ),
             taken_over: store.taken_over.map(TakenOver::of),
             checksums: Checksums::of(&store.checksums),
             ssd: store
@@ -169,26 +162,6 @@ impl Transfers {
             p50_ms: quantile_ms(0.5),
             p95_ms: quantile_ms(0.95),
             p99_ms: quantile_ms(0.99),
-        }
-    }
-}
-
-impl Namespace {
-    fn of(space: &SpaceSnapshot) -> Self {
-        Self {
-            namespace: space
-                .key
-                .namespace
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-            group: space.key.group,
-            blocks: space.blocks,
-            bytes: space.bytes,
-            hits: space.hits,
-            misses: space.misses,
-            admissions: space.admissions,
-            evictions: space.evictions,
         }
     }
 }

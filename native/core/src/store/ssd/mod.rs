@@ -117,3 +117,10 @@ impl Tier {
         })
     }
 }
+
+impl Store {
+    /// The disks of the ssd tier, if there is one.
+    pub fn ssd(&self) -> Option<&Arc<Ssd>> {
+        self.tier.as_ref().map(|tier| &tier.ssd)
+    }
+}

@@ -1,0 +1,74 @@
+//! Waiting until what is in memory is on ssd, or what is on its way to the disks outlives a loss of power.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use pegaflow_core::error::Result;
+use pegaflow_core::progress::Progress;
+use pegaflow_core::store::FlushProgress;
+use serde::{Deserialize, Serialize};
+
+use super::Operate;
+use super::tier::{PATIENCE, Tier, ssd};
+use crate::daemon::Daemon;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TierFlush {
+    tier: Tier,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Flushed {
+    tier: Tier,
+    blocks: u64,
+    bytes: u64,
+}
+
+impl Operate for TierFlush {
+    type Outcome = Flushed;
+
+    fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Flushed> {
+        let end = match self.tier {
+            Tier::Memory => write_memory(daemon, progress)?,
+            Tier::Ssd => {
+                ssd(daemon)?.flush(Instant::now() + PATIENCE)?;
+                FlushProgress::default()
+            }
+        };
+        Ok(Flushed {
+            tier: self.tier,
+            blocks: end.written_blocks,
+            bytes: end.written_bytes,
+        })
+    }
+}
+
+/// Writes what is in memory, and not on ssd yet, to it.
+pub(super) fn write_memory(daemon: &Daemon, progress: &Progress) -> Result<FlushProgress> {
+    ssd(daemon)?;
+    let mut told = FlushProgress::default();
+    daemon.store.flush(Instant::now() + PATIENCE, &mut |now| {
+        let blocks = now.written_blocks + now.queued_blocks;
+        progress.expect(blocks, expected_bytes(&now));
+        progress.advance(
+            now.written_blocks - told.written_blocks,
+            now.written_bytes - told.written_bytes,
+        );
+        told = now;
+        if progress.is_cancelled() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })
+}
+
+/// As many bytes for each block that waits as the others had; 0 while none is written.
+fn expected_bytes(now: &FlushProgress) -> u64 {
+    let block_bytes = now.written_bytes.checked_div(now.written_blocks).unwrap_or(0);
+    match block_bytes {
+        0 => 0,
+        bytes => now.written_bytes + now.in_flight_bytes + now.queued_blocks * bytes,
+    }
+}

@@ -1,0 +1,77 @@
+//! Paths of the ssd tier that come and go while it works.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pegaflow_core::error::Result;
+use pegaflow_core::progress::Progress;
+use pegaflow_core::ssd::{PathFiles, SsdPathConfig};
+use serde::{Deserialize, Serialize};
+
+use super::Operate;
+use super::tier::{PATIENCE, TierPath, paths, ssd};
+use crate::daemon::Daemon;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TierAddPath {
+    path: TierPath,
+    size_bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TierRemovePath {
+    path: TierPath,
+    /// Whether the files go too; else they can be added again.
+    #[serde(default)]
+    delete_files: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Changed {
+    path: PathBuf,
+    /// Blocks that came with the path, or went with it.
+    blocks: u64,
+    bytes: u64,
+}
+
+impl Operate for TierAddPath {
+    type Outcome = Changed;
+
+    fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
+        ssd(daemon)?.add_path(SsdPathConfig {
+            dir: self.path.0.clone(),
+            capacity: self.size_bytes,
+        })?;
+        changed(daemon, &self.path)
+    }
+}
+
+impl Operate for TierRemovePath {
+    type Outcome = Changed;
+
+    fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
+        let ssd = ssd(daemon)?;
+        paths(ssd, Some(&self.path))?;
+        let changed = changed(daemon, &self.path)?;
+        let files = if self.delete_files {
+            PathFiles::Delete
+        } else {
+            PathFiles::Keep
+        };
+        ssd.remove_path(&self.path.0, files, Instant::now() + PATIENCE)?;
+        Ok(changed)
+    }
+}
+
+/// What a path has now.
+fn changed(daemon: &Daemon, path: &TierPath) -> Result<Changed> {
+    let all = ssd(daemon)?.snapshot().paths;
+    let found = all.into_iter().find(|of| of.dir == path.0).unwrap_or_default();
+    Ok(Changed {
+        path: path.0.clone(),
+        blocks: found.blocks,
+        bytes: found.bytes,
+    })
+}
