@@ -1,5 +1,6 @@
 """``pegaflow config show``, ``check`` and ``init``."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json
 from pegaflow.cli.output import table, write_json, write_line, write_tables
-from pegaflow.config import Loaded, find_problems, load, user_file
+from pegaflow.config import DaemonConfig, Loaded, find_problems, load, user_file
 from pegaflow.errors import ConfigError, PegaflowError
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def check(ctx: typer.Context, config: ConfigFile = None, json: Json = False) -> 
     """
     context: AppContext = ctx.obj
     file, problems = find_problems(config=config, environ=context.environ)
+    if not problems:
+        problems = list(_refusals(context, config))
     if json:
         document = {
             "file": str(file) if file else None,
@@ -80,6 +83,15 @@ def init(
     except OSError as error:
         raise PegaflowError(f"cannot write {path}: {error.strerror}") from error
     write_line(context, str(path))
+
+
+def _refusals(context: AppContext, config: str | None) -> Iterator[str]:
+    """What `serve` would refuse, though each setting by itself is allowed."""
+    try:
+        loaded = load(config=config, environ=context.environ)
+        context.check(DaemonConfig.of(loaded).to_json())
+    except ConfigError as error:
+        yield str(error)
 
 
 def _document(loaded: Loaded, context: AppContext) -> dict[str, object]:

@@ -24,6 +24,14 @@ def _serve(config_json: str, ready: Callable[[str], None]) -> None:
         _native.serve(config_json, ready)
 
 
+def _check(config_json: str) -> None:
+    from pegaflow import _native
+    from pegaflow.native import translated
+
+    with translated():
+        _native.check(config_json)
+
+
 def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     os.execvpe(argv[0], list(argv), dict(environ))
 
@@ -32,6 +40,8 @@ def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
 class AppContext:
     """The streams, the environment and the operations of the outside world."""
 
+    stdin: TextIO = field(default_factory=lambda: sys.stdin)
+    """Where a confirmation is typed."""
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
     """Results, and nothing else."""
     stderr: TextIO = field(default_factory=lambda: sys.stderr)
@@ -41,5 +51,7 @@ class AppContext:
     """A client of the daemon at a socket, with a timeout in seconds."""
     serve: Callable[[str, Callable[[str], None]], None] = _serve
     """``pegaflow._native.serve``."""
+    check: Callable[[str], None] = _check
+    """``pegaflow._native.check``."""
     execute: Callable[[Sequence[str], Mapping[str, str]], NoReturn] = _execute
     """Becomes another program: its signals and its exit code are this process's."""

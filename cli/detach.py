@@ -102,7 +102,7 @@ def _command(loaded: Loaded) -> list[str]:
     """The daemon's command line: what is not a default, so that its directory does not matter."""
     given = [value for value in loaded.values.values() if value.source != "default"]
     file = [f"--config={loaded.file.absolute()}"] if loaded.file else []
-    flags = [f"{value.setting.flag}={value.canonical}" for value in given]
+    flags = [value.argument for value in given]
     return [sys.executable, "-m", "pegaflow", "serve", "--json", *file, *flags]
 
 

@@ -7,7 +7,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from pegaflow.cli import bench, config, restart, serve, status, stop, version, vllm
+from pegaflow.cli import (
+    bench,
+    config,
+    namespace,
+    restart,
+    serve,
+    status,
+    stop,
+    tier,
+    version,
+    vllm,
+    warm,
+)
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note
@@ -29,6 +41,9 @@ app.command(
     options_metavar="[OPTIONS] -- ARGS...",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(vllm.vllm)
+app.command("warm")(warm.warm)
+app.add_typer(tier.app, name="tier")
+app.add_typer(namespace.app, name="namespace")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
 app.command("version")(version.version)

@@ -1,22 +1,34 @@
 """Options that several commands share; those of settings come from the table of settings."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pegaflow.config import SETTINGS
+from pegaflow.config.kinds import SWITCH
 from pegaflow.errors import ConfigError
-from pegaflow.units import DURATION_FORM, parse_duration
+from pegaflow.units import (
+    AMOUNT_FORM,
+    DURATION_FORM,
+    SIZE_FORM,
+    parse_amount,
+    parse_duration,
+    parse_size,
+)
 
 
 def setting(key: str) -> Any:
     """The option of a setting, with its flag and help; its text is parsed with all settings."""
     entry = SETTINGS[key]
     default = f"default: {entry.default}; " if isinstance(entry.default, str) else ""
+    is_switch = entry.kind is SWITCH
     return typer.Option(
-        entry.flag,
+        f"{entry.flag}/--no-{entry.flag.removeprefix('--')}" if is_switch else entry.flag,
         help=f"{entry.help} [{default}environment: {entry.variable}]",
-        metavar=entry.kind.metavar,
+        metavar=None if is_switch else entry.kind.metavar,
         show_default=False,
     )
 
@@ -32,6 +44,14 @@ ConfigFile = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write the result as one line of JSON.")]
 Socket = Annotated[str | None, setting("socket")]
+Silence = Annotated[
+    str,
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        help="How long the daemon may give no sign of life; the work itself may take longer.",
+    ),
+]
 Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait.")]
 
 
@@ -41,3 +61,35 @@ def timeout_seconds(text: str) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise ConfigError(f"--timeout {text!r} cannot be used; allowed: {DURATION_FORM}") from error
+
+
+def one_of(option: str, text: str, allowed: Sequence[str]) -> str:
+    """The word of an option or argument that takes one of a few."""
+    word = text.strip().lower()
+    if word not in allowed:
+        raise ConfigError(f"{option} {text!r} cannot be used; allowed: {', '.join(allowed)}")
+    return word
+
+
+def size_field(option: str, text: str) -> int:
+    """Bytes of an option or argument, more than none."""
+    with suppress(ValueError):
+        if (size := parse_size(text)) > 0:
+            return size
+    raise ConfigError(f"{option} {text!r} cannot be used; allowed: {SIZE_FORM}")
+
+
+def amount_field(option: str, text: str) -> dict[str, float]:
+    """Bytes or a part, of an option or argument, as operations have them."""
+    try:
+        return parse_amount(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} {text!r} cannot be used; allowed: {AMOUNT_FORM}") from error
+
+
+def path_field(option: str, text: str) -> str:
+    """The path of an option or argument, which must not depend on where the command is run."""
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        raise ConfigError(f"{option} {text!r} cannot be used; allowed: a path from / on")
+    return str(path)

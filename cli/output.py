@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pegaflow.cli.context import AppContext
 
@@ -23,7 +23,7 @@ def write_json(context: AppContext, name: str, document: Mapping[str, Any]) -> N
 
 def write_tables(context: AppContext, tables: Iterable["Table"]) -> None:
     """A result of tables, a blank line between them; coloured on a terminal."""
-    console = _console(context)
+    console = _console(context, context.stdout)
     for number, table in enumerate(tables):
         with console.capture() as capture:
             console.print(table)
@@ -45,13 +45,23 @@ def note(context: AppContext, text: str) -> None:
     print(f"pegaflow: {text}", file=context.stderr, flush=True)
 
 
-def _console(context: AppContext) -> "Console":
+def prompt(context: AppContext, text: str) -> None:
+    """A question for people, who answer on the same line."""
+    print(f"pegaflow: {text}", end="", file=context.stderr, flush=True)
+
+
+def error_console(context: AppContext) -> "Console":
+    """Standard error, for what moves on a terminal."""
+    return _console(context, context.stderr)
+
+
+def _console(context: AppContext, file: TextIO) -> "Console":
     from rich.console import Console
 
     # A pipe has no width: lines are never cut there.
-    width = None if context.stdout.isatty() else 10_000
+    width = None if file.isatty() else 10_000
     return Console(
-        file=context.stdout,
+        file=file,
         width=width,
         highlight=False,
         markup=False,

@@ -18,6 +18,7 @@ from pegaflow.version import VERSION
 
 def serve(
     ctx: typer.Context,
+    http_token_file: Annotated[str | None, setting("http_token_file")] = None,
     pool_size: Annotated[str | None, setting("pool_size")] = None,
     pool_dir: Annotated[str | None, setting("pool_dir")] = None,
     socket: Annotated[str | None, setting("socket")] = None,
@@ -26,6 +27,13 @@ def serve(
     eviction_policy: Annotated[str | None, setting("eviction_policy")] = None,
     verify: Annotated[str | None, setting("verify")] = None,
     scrub_period: Annotated[str | None, setting("scrub_period")] = None,
+    ssd: Annotated[list[str] | None, setting("ssd")] = None,
+    ssd_engine: Annotated[str | None, setting("ssd_engine")] = None,
+    ssd_admission: Annotated[str | None, setting("ssd_admission")] = None,
+    ssd_write_budget: Annotated[str | None, setting("ssd_write_budget")] = None,
+    ssd_fetch_bytes: Annotated[str | None, setting("ssd_fetch_bytes")] = None,
+    min_benefit: Annotated[str | None, setting("min_benefit")] = None,
+    warm_on_start: Annotated[bool | None, setting("warm_on_start")] = None,
     lease_ttl: Annotated[str | None, setting("lease_ttl")] = None,
     copy_threads: Annotated[str | None, setting("copy_threads")] = None,
     copy_strategy: Annotated[str | None, setting("copy_strategy")] = None,
@@ -49,7 +57,8 @@ def serve(
     the transfers in flight first.
     """
     context: AppContext = ctx.obj
-    flags = {key: text for key, text in ctx.params.items() if key in SETTINGS}
+    # An option that may be given several times is an empty tuple when it is not.
+    flags = {key: text for key, text in ctx.params.items() if key in SETTINGS and text != ()}
     loaded = load(flags, config=config, environ=context.environ)
     for sentence in suspicious_variables(context.environ):
         note(context, sentence)

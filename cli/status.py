@@ -10,7 +10,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.config import resolve_socket
-from pegaflow.models import Status, TakenOver, Transfers, parse
+from pegaflow.models import Ssd, Status, TakenOver, Transfers, parse
 from pegaflow.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def _overview(status: Status) -> "Table":
         ("pool", _pool(status)),
         *(("", reason) for reason in [status.pool.fallback] if reason),
         ("", f"size: {status.config.pool_size_origin}"),
+        *_ssd(status),
         ("gpus", _gpus(status)),
         *(("kept", _taken_over(taken_over)) for taken_over in [status.taken_over] if taken_over),
         ("verify", _checksums(status)),
@@ -83,6 +84,38 @@ def _pool(status: Status) -> str:
     if pool.ready_bytes < pool.bytes:
         text += f", {status.ready_percent:.0f}% ready"
     return f"{text}, {pool.path or 'anonymous memory'} ({pool.kind}), {pool.policy}"
+
+
+def _ssd(status: Status) -> Iterator[tuple[str, str]]:
+    if status.ssd is None:
+        return
+    for number, path in enumerate(status.ssd.paths):
+        text = (
+            f"{format_size(path.used_bytes)} used of {format_size(path.capacity_bytes)}, "
+            f"{path.blocks:,} blocks, {path.path} ({path.state}, {path.engine}"
+        )
+        yield "" if number else "ssd", text + (")" if path.direct else ", buffered)")
+        if path.reason:
+            yield "", path.reason
+    rates = (
+        f"reads {format_size(int(status.ssd.read_bytes_per_s))}/s, "
+        f"writes {format_size(int(status.ssd.write_bytes_per_s))}/s"
+    )
+    if status.ssd.write_budget_left_bytes is not None:
+        rates += f", {format_size(status.ssd.write_budget_left_bytes)} may be written today"
+    yield "", rates
+    yield "", _traffic(status.ssd)
+    if status.ssd.warming and status.ssd.warming.state == "running":
+        done, planned = status.ssd.warming.fetched_bytes, status.ssd.warming.planned_bytes
+        yield "", f"warming: {format_size(done)} of {format_size(planned)}"
+
+
+def _traffic(ssd: Ssd) -> str:
+    writes, fetches = ssd.writes, ssd.fetches
+    return (
+        f"{writes.blocks:,} blocks written, {writes.queued_blocks:,} waiting; "
+        f"{fetches.blocks:,} fetched, {format_size(fetches.queued_bytes)} waiting"
+    )
 
 
 def _gpus(status: Status) -> str:
@@ -147,13 +180,14 @@ def _engines(status: Status) -> "Table":
 
 
 def _namespaces(status: Status) -> "Table":
-    spaces = table("namespace", "group", "blocks", "bytes", "hits", "misses", "evicted")
+    spaces = table("namespace", "group", "blocks", "bytes", "on ssd", "hits", "misses", "evicted")
     for space in status.namespaces:
         spaces.add_row(
             space.namespace[:12],
             str(space.group),
             f"{space.blocks:,}",
             format_size(space.bytes),
+            format_size(space.ssd_bytes),
             f"{space.hits:,}",
             f"{space.misses:,}",
             f"{space.evictions:,}",

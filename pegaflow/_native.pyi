@@ -29,6 +29,12 @@ def serve(config_json: str, ready: Callable[[str], None]) -> None:
     Releases the GIL. Raises ``ConfigError`` for what the configuration got wrong.
     """
 
+def check(config_json: str) -> None:
+    """Raise ``ConfigError`` for settings that no daemon can start with here, whatever room there is at the moment.
+
+    ``config_json`` is as for ``serve``.
+    """
+
 def status(socket: str, timeout_s: float) -> str:
     """The daemon's status document as JSON."""
 
@@ -43,6 +49,23 @@ def purge(socket: str, pool_dir: str | None) -> int:
 
     ``pool_dir`` is the daemon's, None for automatic. Raises ``NativeError`` when a living daemon has the pool.
     """
+
+@final
+class Operation:
+    """An operation on tiers or namespaces, under way in a daemon, which ends it when this object goes."""
+
+    def __new__(cls, socket: str, operation_json: str, timeout_s: float) -> Self:
+        """Ask for the operation; returns when it has begun. ``pegaflow/schemas/operation.schema.json`` has the JSON.
+
+        Raises ``ConfigError`` for an operation that cannot be as asked, ``Refused`` for one that cannot be now.
+        """
+    def next(self) -> tuple[str, str]:
+        """Wait for the next event: ``"progress"`` with the JSON of ``{"blocks", "bytes", "blocks_expected", "bytes_expected"}``, again and again, or ``"result"`` with the result's JSON, once.
+
+        Raises ``CallTimeout`` when nothing is heard for ``timeout_s``.
+        """
+    def cancel(self) -> None:
+        """Ask the daemon to end the operation early; its result, with what is done, still comes."""
 
 @final
 class Lookup:

@@ -1,13 +1,15 @@
 """Talks to a daemon: over its socket, and over HTTP at the address that the socket gives."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pegaflow import _native
 from pegaflow.errors import CallTimeout, Unreachable
 from pegaflow.models import Status, Stopped, parse
 from pegaflow.native import interruptible, translated
+from pegaflow.operation import Operation
 
 if TYPE_CHECKING:
     import httpx
@@ -42,6 +44,17 @@ class Client:
         """Free the pool that an ended daemon left; the bytes of memory that it took, 0 for none."""
         with translated():
             return interruptible(lambda: _native.purge(self.socket, pool_dir))
+
+    def operate(self, name: str, **fields: Any) -> Operation:
+        """Begin an operation on tiers or namespaces; ``schemas/operation.schema.json`` has them.
+
+        ``CallTimeout`` is raised when the daemon gives no sign of life for ``timeout_s`` seconds;
+        the operation itself may take longer.
+        """
+        request = json.dumps({"operation": name, **fields})
+        with translated():
+            native = interruptible(lambda: _native.Operation(self.socket, request, self.timeout_s))
+        return Operation(native)
 
     def is_ready(self) -> bool:
         """Whether /readyz says that all of the cache is there."""

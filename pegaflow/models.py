@@ -170,6 +170,96 @@ class Namespace:
     misses: int
     admissions: int
     evictions: int
+    ssd_blocks: int = 0
+    ssd_bytes: int = 0
+    pinned: bool = False
+    quota_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class SsdPath:
+    """One directory of the ssd tier."""
+
+    path: str
+    state: str
+    """``online``, ``degraded`` or ``offline``."""
+    reason: str | None
+    """Why it is not online."""
+    engine: str
+    direct: bool
+    """Whether its bytes bypass the kernel's cache."""
+    capacity_bytes: int
+    used_bytes: int
+    blocks: int
+    bytes: int
+    written_bytes: int
+    read_bytes: int
+    evicted_blocks: int
+    corrupt_blocks: int
+    read_errors: int
+    write_errors: int
+    recovered_blocks: int
+    recovery_s: float
+
+
+@dataclass(frozen=True)
+class SsdWrites:
+    """Blocks on their way to the disks, and what became of them since the start."""
+
+    queued_blocks: int
+    in_flight_bytes: int
+    blocks: int
+    bytes: int
+    evicted_blocks: int
+    failed_blocks: int
+
+
+@dataclass(frozen=True)
+class SsdFetches:
+    """Blocks on their way to lookups and to a warming, and what became of them since the start."""
+
+    lookups: int
+    queued_bytes: int
+    in_flight_bytes: int
+    blocks: int
+    bytes: int
+    no_room_blocks: int
+    busy_blocks: int
+    failed_blocks: int
+    corrupt_blocks: int
+    cancelled_blocks: int
+    declined_blocks: int
+
+
+@dataclass(frozen=True)
+class Warming:
+    """The last warming of the memory tier."""
+
+    state: str
+    """``running``, ``done`` or ``cancelled``."""
+    planned_blocks: int
+    planned_bytes: int
+    fetched_blocks: int
+    fetched_bytes: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Ssd:
+    """The ssd tier."""
+
+    blocks: int
+    bytes: int
+    queued_write_bytes: int
+    queued_read_bytes: int
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    write_budget_bytes: int | None
+    write_budget_left_bytes: int | None
+    writes: SsdWrites
+    fetches: SsdFetches
+    warming: Warming | None
+    paths: tuple[SsdPath, ...]
 
 
 @dataclass(frozen=True)
@@ -198,6 +288,18 @@ class Status:
     engines: tuple[Engine, ...]
     namespaces: tuple[Namespace, ...]
     config: DaemonConfig
+    ssd: Ssd | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an operation is."""
+
+    blocks: int
+    bytes: int
+    blocks_expected: int
+    """0 until it is known."""
+    bytes_expected: int
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,10 @@ SIZE_FORM: Final = "a size such as 64MiB, 30gb or plain bytes (units are powers 
 DURATION_FORM: Final = "a duration such as 500ms, 10s, 5m or 2h (a plain number is seconds)"
 """What ``parse_duration`` accepts, in words."""
 
+AMOUNT_FORM: Final = "a part such as 50% or 12.5%, or a size such as 64MiB, 30gb or plain bytes"
+"""What ``parse_amount`` accepts, in words."""
+
+_PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%", re.ASCII)
 _QUANTITY: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)", re.ASCII)
 _SIZES: Final = {"": 1, "b": 1} | {
     prefix + suffix: 1024**power
@@ -33,6 +37,24 @@ def parse_size(text: str) -> int:
     if size > _LARGEST_SIZE:
         raise ValueError("expected a size below 8EiB")
     return int(size)
+
+
+def parse_amount(text: str) -> dict[str, float]:
+    """A part of something, or bytes of it, as operations have them; ``ValueError`` for others.
+
+    >>> parse_amount("12.5%"), parse_amount("64MiB")
+    ({'percent': 12.5}, {'bytes': 67108864})
+    >>> parse_amount("101%")
+    Traceback (most recent call last):
+    ValueError: expected a part such as 50% or 12.5%, or a size such as 64MiB, 30gb or plain bytes
+    """
+    if match := _PERCENT.fullmatch(text.strip()):
+        percent = float(match[1])
+        if 0 < percent <= 100:
+            return {"percent": percent}
+    elif "%" not in text and (size := parse_size(text)) > 0:
+        return {"bytes": size}
+    raise ValueError(f"expected {AMOUNT_FORM}")
 
 
 def format_size(size: int) -> str:

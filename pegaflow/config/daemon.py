@@ -8,6 +8,7 @@ from decimal import Decimal
 from pegaflow.config.kinds import AUTO, NONE
 from pegaflow.config.load import Loaded
 from pegaflow.config.pool import auto_pool
+from pegaflow.config.ssd import SsdPath, SsdPaths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,17 @@ class DaemonConfig:
     drain_timeout_s: float
     log_level: str
     log_format: str
+    http_token_file: str | None = None
+    """None: HTTP changes nothing."""
+    ssd: tuple[SsdPath, ...] = ()
+    """Empty: there is no ssd tier."""
+    ssd_engine: str = "auto"
+    ssd_admission: str = "all"
+    ssd_write_budget_bytes: int | None = None
+    """A day; None: no limit."""
+    ssd_fetch_bytes: int = 256 << 20
+    min_benefit: float = 1.0
+    warm_on_start: bool = False
     log_file: str | None = None
     """Of a detached daemon; None: beside the socket, unless it says what it is."""
     pid_file: str | None = None
@@ -57,6 +69,14 @@ class DaemonConfig:
             eviction_policy=config.eviction_policy,
             verify=config.verify,
             scrub_period_s=config.scrub_period,
+            http_token_file=config.http_token_file,
+            ssd=config.ssd or (),
+            ssd_engine=config.ssd_engine,
+            ssd_admission=config.ssd_admission,
+            ssd_write_budget_bytes=config.ssd_write_budget,
+            ssd_fetch_bytes=config.ssd_fetch_bytes,
+            min_benefit=config.min_benefit,
+            warm_on_start=config.warm_on_start,
             lease_ttl_s=config.lease_ttl,
             copy_threads=config.copy_threads,
             copy_strategy=config.copy_strategy,
@@ -74,11 +94,19 @@ class DaemonConfig:
             "socket": self.socket,
             "socket_group": self.socket_group or NONE,
             "http_addr": self.http_addr or AUTO,
+            "http_token_file": self.http_token_file or NONE,
             "pool_size": str(self.pool_bytes),
             "pool_dir": self.pool_dir or AUTO,
             "eviction_policy": self.eviction_policy,
             "verify": self.verify,
             "scrub_period": _text(self.scrub_period_s),
+            "ssd": str(SsdPaths(self.ssd)) or NONE,
+            "ssd_engine": self.ssd_engine,
+            "ssd_admission": self.ssd_admission,
+            "ssd_write_budget": str(self.ssd_write_budget_bytes or NONE),
+            "ssd_fetch_bytes": str(self.ssd_fetch_bytes),
+            "min_benefit": _text(self.min_benefit),
+            "warm_on_start": str(self.warm_on_start),
             "lease_ttl": _text(self.lease_ttl_s),
             "copy_threads": str(self.copy_threads),
             "copy_strategy": self.copy_strategy,

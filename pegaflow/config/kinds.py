@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pegaflow.config.locations import SOCKET_MAX_BYTES
+from pegaflow.config.ssd import SSD_FORM, SsdPaths
 from pegaflow.units import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
 
 AUTO: Final = "auto"
@@ -60,6 +61,27 @@ def integer(least: int, most: int) -> Kind:
     return Kind("NUMBER", f"a whole number from {least} to {most}", parse)
 
 
+def number(least: float, most: float) -> Kind:
+    """A number from ``least`` to ``most``."""
+
+    def parse(text: str) -> float:
+        if re.fullmatch(r"\d+(\.\d+)?", text.strip(), re.ASCII) is None:
+            raise ValueError(text)
+        value = float(text)
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return Kind("NUMBER", f"a number from {least:g} to {most:g}", parse)
+
+
+def _switch(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("on", "true", "off", "false"):
+        raise ValueError(text)
+    return word in ("on", "true")
+
+
 def _positive_size(text: str) -> int:
     size = parse_size(text)
     if size == 0:
@@ -100,3 +122,5 @@ PATH: Final = Kind("PATH", "a path", _path)
 SOCKET_PATH: Final = Kind("PATH", f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
 ADDRESS: Final = Kind("HOST:PORT", "host:port such as 127.0.0.1:9091", _address)
 GROUP: Final = Kind("NAME", "the name of a group of this host", str.strip)
+SWITCH: Final = Kind("on|off", "on or off", _switch)
+SSD_PATHS: Final = Kind("PATH=SIZE", SSD_FORM, SsdPaths.parse)

@@ -33,6 +33,14 @@ class Value:
         """Text with the same meaning in any directory."""
         return self.text if self.value is None else str(self.value)
 
+    @property
+    def argument(self) -> str:
+        """The one word of a command line that sets it."""
+        flag = self.setting.flag
+        if isinstance(self.value, bool):
+            return flag if self.value else f"--no-{flag.removeprefix('--')}"
+        return f"{flag}={self.canonical}"
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -48,7 +56,7 @@ class Loaded:
 
 
 def load(
-    flags: Mapping[str, str | None] | None = None,
+    flags: Mapping[str, object] | None = None,
     *,
     config: str | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -117,7 +125,7 @@ def suspicious_variables(environ: Mapping[str, str] = os.environ) -> Iterator[st
 
 def _first_given(
     setting: Setting,
-    flag: str | None,
+    flag: object,
     environ: Mapping[str, str],
     in_file: object,
     file_name: Path | None,
@@ -132,9 +140,8 @@ def _first_given(
 
 
 def _parsed(setting: Setting, raw: object, source: Source, where: str) -> Value:
-    # A bool is an int to Python, yet no setting takes one.
-    if isinstance(raw, str | int | float) and not isinstance(raw, bool):
-        text = str(raw)
+    text = _text(raw)
+    if text is not None:
         try:
             return Value(setting, text, setting.kind.parse(text), source, where)
         except ValueError:
@@ -143,6 +150,17 @@ def _parsed(setting: Setting, raw: object, source: Source, where: str) -> Value:
     raise ConfigError(
         f"{setting.key} = {raw!r}{origin} cannot be used; allowed: {setting.kind.allowed}"
     )
+
+
+def _text(raw: object) -> str | None:
+    """A value of the file, a variable or a flag as text; None for what is no value."""
+    if isinstance(raw, bool):
+        return "on" if raw else "off"
+    if isinstance(raw, str | int | float):
+        return str(raw)
+    if isinstance(raw, list) and raw and all(isinstance(part, str) for part in raw):
+        return ",".join(raw)
+    return None
 
 
 def _read_file(file: Path) -> dict[str, object]:

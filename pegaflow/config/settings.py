@@ -13,6 +13,7 @@ from pegaflow.config import kinds
 from pegaflow.config.kinds import AUTO, NONE, Kind
 from pegaflow.config.locations import runtime_directory
 from pegaflow.config.pool import AUTO_RULE
+from pegaflow.config.ssd import SsdPath
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ class Config:
         "Where health, readiness and metrics are served; auto: 127.0.0.1:9091, or the next free "
         "port, which `pegaflow status` tells.",
     )
+    http_token_file: str | None = _setting(
+        kinds.PATH.or_word(NONE),
+        NONE,
+        "The file with the secret that lets HTTP requests change something; only its owner may "
+        "read it. Without one, HTTP changes nothing.",
+    )
     pool_size: int | None = _setting(
         kinds.SIZE.or_word(AUTO), AUTO, f"Bytes of the memory tier; auto: {AUTO_RULE}."
     )
@@ -87,6 +94,39 @@ class Config:
     )
     scrub_period: float = _setting(
         kinds.DURATION, "24h", "How long the background takes to look at every page once."
+    )
+    ssd: tuple[SsdPath, ...] | None = _setting(
+        kinds.SSD_PATHS.or_word(NONE),
+        NONE,
+        "Directories of the ssd tier with the bytes that each may take, one a disk; may be given "
+        "several times.",
+    )
+    ssd_engine: str = _setting(
+        kinds.choice("auto", "uring", "psync"),
+        "auto",
+        "How the ssd tier reads and writes; auto: io_uring where the kernel allows it, else psync.",
+    )
+    ssd_admission: str = _setting(
+        kinds.choice("all", "reused"),
+        "all",
+        "Which blocks are written to the ssd tier: each, or those that were found at least once.",
+    )
+    ssd_write_budget: int | None = _setting(
+        kinds.SIZE.or_word(NONE), NONE, "Bytes a day that are written to the ssd tier at most."
+    )
+    ssd_fetch_bytes: int = _setting(
+        kinds.SIZE, "256MiB", "Bytes on their way from the ssd tier to requests at most."
+    )
+    min_benefit: float = _setting(
+        kinds.number(0, 1000),
+        "1",
+        "How many times as long as fetching blocks from the ssd tier it must take to compute them, "
+        "for them to be fetched; 0: always.",
+    )
+    warm_on_start: bool = _setting(
+        kinds.SWITCH,
+        "off",
+        "Whether the memory tier's free room is filled from the ssd tier at the start.",
     )
     lease_ttl: float = _setting(
         kinds.DURATION, "600s", "How long an engine may hold hits that it does not renew."

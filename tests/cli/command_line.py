@@ -3,7 +3,7 @@
 import contextlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -13,7 +13,8 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.main import run
 from pegaflow.client import Client
 from pegaflow.errors import PegaflowError, Unreachable
-from pegaflow.models import Stopped
+from pegaflow.models import Progress, Stopped
+from pegaflow.operation import Operation
 from tests.cli.documents import schema
 
 HOME = {"HOME": "/nonexistent"}
@@ -31,6 +32,23 @@ class Program:
     environ: dict[str, str]
 
 
+class StandInOperation(Operation):
+    """An operation whose events a test gives; Ctrl-C comes where one of them is it."""
+
+    def __init__(self, events: Iterable[Progress | str | BaseException]) -> None:
+        self._events = iter(events)
+        self.cancelled = False
+
+    def next(self) -> Progress | str:
+        event = next(self._events)
+        if isinstance(event, BaseException):
+            raise event
+        return event
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
 @dataclass(frozen=True)
 class StandInDaemon(Client):
     """A daemon that answers with what a test gives it, or raises it."""
@@ -45,6 +63,10 @@ class StandInDaemon(Client):
     left_bytes: int = 0
     """What an ended daemon left."""
     purged: list[str | None] = field(default_factory=list)
+    results: Mapping[str, object] = field(default_factory=dict)
+    """The result of an operation, or all its events, or what is raised, by its name."""
+    operations: list[dict[str, Any]] = field(default_factory=list)
+    begun: list[StandInOperation] = field(default_factory=list)
 
     def status_json(self) -> str:
         if isinstance(self.status_answer, PegaflowError):
@@ -56,6 +78,17 @@ class StandInDaemon(Client):
         if isinstance(self.stop_answer, PegaflowError):
             raise self.stop_answer
         return self.stop_answer
+
+    def operate(self, name: str, **fields: Any) -> Operation:
+        request = {"operation": name, **fields}
+        jsonschema.validate(request, schema("operation"))
+        result = self.results.get(name, Unreachable("no daemon answers on the socket"))
+        if isinstance(result, PegaflowError):
+            raise result
+        self.operations.append(request)
+        events = result if isinstance(result, list) else [json.dumps(result)]
+        self.begun.append(StandInOperation(events))
+        return self.begun[-1]
 
     def purge(self, pool_dir: str | None) -> int:
         self.purged.append(pool_dir)
@@ -84,6 +117,13 @@ def _never_served(config_json: str, ready: Callable[[str], None]) -> None:
     raise AssertionError("no daemon was to be run")
 
 
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @dataclass
 class CommandLine:
     """Runs commands; ``sockets`` are those that they connected to."""
@@ -93,8 +133,8 @@ class CommandLine:
     serve: Callable[[str, Callable[[str], None]], None] = _never_served
     sockets: list[tuple[str, float]] = field(default_factory=list)
 
-    def __call__(self, *args: str) -> Outcome:
-        """Run ``pegaflow`` with ``args``."""
+    def __call__(self, *args: str, typed: str | None = None) -> Outcome:
+        """Run ``pegaflow`` with ``args``, and ``typed`` at a terminal if there is one."""
         out, err, programs = io.StringIO(), io.StringIO(), list[Program]()
 
         def execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -102,6 +142,7 @@ class CommandLine:
             raise _Became
 
         context = AppContext(
+            stdin=io.StringIO() if typed is None else Terminal(typed),
             stdout=out,
             stderr=err,
             environ=self.environ,

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 import pegaflow
 
 SCHEMAS = Path(pegaflow.__file__).parent / "schemas"
@@ -13,6 +15,57 @@ def schema(name: str) -> dict[str, Any]:
     """The schema of the document ``name``."""
     parsed: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
     return parsed
+
+
+def operated(operation: str, **fields: Any) -> dict[str, Any]:
+    """The result of an operation, which fits its schema."""
+    document = {
+        "schema": "pegaflow.operated/1",
+        "operation": operation,
+        "cancelled": False,
+        "seconds": 2.0,
+    } | fields
+    jsonschema.validate(document, schema("operated"))
+    return document
+
+
+def warmed(**changes: Any) -> dict[str, Any]:
+    """The result of a warming that loaded 100 blocks of 1 MiB, with ``changes``."""
+    fields = {
+        "dry_run": False,
+        "planned_blocks": 100,
+        "planned_bytes": 100 << 20,
+        "blocks": 100,
+        "bytes": 100 << 20,
+        "present_blocks": 0,
+        "passed_blocks": 0,
+        "no_room_blocks": 0,
+        "failed_blocks": 0,
+    }
+    return operated("warm", **(fields | changes))
+
+
+def ssd_path(path: str, **changes: Any) -> dict[str, Any]:
+    """One path of the ssd tier in a daemon's status."""
+    return {
+        "path": path,
+        "state": "online",
+        "reason": None,
+        "engine": "io_uring",
+        "direct": True,
+        "capacity_bytes": 10 << 30,
+        "used_bytes": 1 << 30,
+        "blocks": 512,
+        "bytes": 512 << 20,
+        "written_bytes": 2 << 30,
+        "read_bytes": 1 << 30,
+        "evicted_blocks": 3,
+        "corrupt_blocks": 0,
+        "read_errors": 0,
+        "write_errors": 0,
+        "recovered_blocks": 500,
+        "recovery_s": 0.25,
+    } | changes
 
 
 def status_document(**changes: Any) -> dict[str, Any]:
@@ -120,8 +173,52 @@ def status_document(**changes: Any) -> dict[str, Any]:
                 "misses": 250,
                 "admissions": 96,
                 "evictions": 0,
+                "ssd_blocks": 0,
+                "ssd_bytes": 0,
+                "pinned": False,
+                "quota_bytes": None,
             }
         ],
+        "ssd": {
+            "paths": [ssd_path("/mnt/nvme0/pegaflow")],
+            "blocks": 512,
+            "bytes": 512 << 20,
+            "queued_write_bytes": 4 << 20,
+            "queued_read_bytes": 0,
+            "read_bytes_per_s": 2e9,
+            "write_bytes_per_s": 1e9,
+            "write_budget_bytes": None,
+            "write_budget_left_bytes": None,
+            "writes": {
+                "queued_blocks": 4,
+                "in_flight_bytes": 4 << 20,
+                "blocks": 600,
+                "bytes": 600 << 20,
+                "evicted_blocks": 1,
+                "failed_blocks": 0,
+            },
+            "fetches": {
+                "lookups": 1,
+                "queued_bytes": 2 << 20,
+                "in_flight_bytes": 1 << 20,
+                "blocks": 300,
+                "bytes": 300 << 20,
+                "no_room_blocks": 2,
+                "busy_blocks": 0,
+                "failed_blocks": 0,
+                "corrupt_blocks": 0,
+                "cancelled_blocks": 5,
+                "declined_blocks": 0,
+            },
+            "warming": {
+                "state": "running",
+                "planned_blocks": 400,
+                "planned_bytes": 400 << 20,
+                "fetched_blocks": 100,
+                "fetched_bytes": 100 << 20,
+                "elapsed_s": 2.5,
+            },
+        },
         "config": {
             "socket": "/run/pegaflow/daemon.sock",
             "socket_group": None,
@@ -132,6 +229,14 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "eviction_policy": "lru",
             "verify": "first",
             "scrub_period_s": 86400.0,
+            "http_token_file": None,
+            "ssd": [{"path": "/mnt/nvme0/pegaflow", "capacity_bytes": 10 << 30}],
+            "ssd_engine": "auto",
+            "ssd_admission": "all",
+            "ssd_write_budget_bytes": None,
+            "ssd_fetch_bytes": 256 << 20,
+            "min_benefit": 1.0,
+            "warm_on_start": False,
             "lease_ttl_s": 600.0,
             "copy_threads": 2,
             "copy_strategy": "auto",

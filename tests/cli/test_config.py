@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from pegaflow.cli.context import AppContext
 from pegaflow.config import SETTINGS
 from tests.cli.command_line import CommandLine
 from tests.cli.golden import golden
@@ -75,3 +78,34 @@ def test_init_says_why_it_cannot_write(pegaflow: CommandLine) -> None:
     outcome = pegaflow("config", "init", "/proc/config.toml")
     assert outcome.code == 1
     assert outcome.err.startswith("pegaflow: cannot write /proc/config.toml: ")
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ('pool_size = "4096"', "the pool size is 4096 bytes, allowed are 1048576 to"),
+        ('pool_size = "7EiB"', "is larger than the machine's memory"),
+        ('pool_dir = "/nonexistent"', "/nonexistent"),
+        ('warm_on_start = true\npool_size = "64MiB"', "warm_on_start"),
+        ('http_token_file = "/nonexistent"', "cannot be read"),
+    ],
+)
+def test_check_finds_what_serve_refuses(
+    pegaflow: CommandLine, tmp_path: Path, setting: str, said: str
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"{setting}\n")
+    checked = pegaflow("config", "check", "--config", str(file))
+    assert checked.code == 5
+    assert said in checked.out
+    pegaflow.serve = AppContext().serve
+    served = pegaflow("serve", "--config", str(file), "--socket", str(tmp_path / "daemon.sock"))
+    assert (served.code, served.out) == (2, "")
+    assert said in served.err
+
+
+def test_check_makes_nothing(pegaflow: CommandLine, tmp_path: Path) -> None:
+    pegaflow.environ["PEGAFLOW_SOCKET"] = str(tmp_path / "daemon.sock")
+    pegaflow.environ["PEGAFLOW_SSD"] = f"{tmp_path}/ssd=64MiB"
+    assert pegaflow("config", "check").code == 0
+    assert list(tmp_path.iterdir()) == []

@@ -79,6 +79,13 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "--eviction-policy": "s3fifo",
         "--verify": "always",
         "--scrub-period": "1h",
+        "--http-token-file": "/etc/pegaflow/token",
+        "--ssd": "/mnt/a=1gb,/mnt/b=2gb",
+        "--ssd-engine": "psync",
+        "--ssd-admission": "reused",
+        "--ssd-write-budget": "1tb",
+        "--ssd-fetch-bytes": "64MiB",
+        "--min-benefit": "1.5",
         "--lease-ttl": "5m",
         "--copy-threads": "3",
         "--copy-strategy": "plain",
@@ -88,7 +95,8 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "--log-format": "json",
         "--log-file": "/var/log/x.log",
     }
-    outcome = pegaflow("serve", *(text for pair in flags.items() for text in pair))
+    words = [text for pair in flags.items() for text in pair]
+    outcome = pegaflow("serve", *words, "--ssd", "/mnt/c=3gb", "--warm-on-start")
     assert outcome.code == 0
     assert served.config == {
         "socket": "/run/x.sock",
@@ -100,6 +108,18 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "eviction_policy": "s3fifo",
         "verify": "always",
         "scrub_period_s": 3600.0,
+        "http_token_file": "/etc/pegaflow/token",
+        "ssd": [
+            {"path": "/mnt/a", "capacity_bytes": 1 << 30},
+            {"path": "/mnt/b", "capacity_bytes": 2 << 30},
+            {"path": "/mnt/c", "capacity_bytes": 3 << 30},
+        ],
+        "ssd_engine": "psync",
+        "ssd_admission": "reused",
+        "ssd_write_budget_bytes": 1 << 40,
+        "ssd_fetch_bytes": 64 << 20,
+        "min_benefit": 1.5,
+        "warm_on_start": True,
         "lease_ttl_s": 300.0,
         "copy_threads": 3,
         "copy_strategy": "plain",

@@ -8,7 +8,7 @@ import pytest
 
 from pegaflow.errors import CallTimeout, Refused, Unreachable
 from tests.cli.command_line import CommandLine, StandInDaemon
-from tests.cli.documents import schema, status_document
+from tests.cli.documents import schema, ssd_path, status_document
 from tests.cli.golden import golden
 
 
@@ -41,6 +41,15 @@ def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: Command
         ready_percent=50.0,
         blocks=dict.fromkeys(["requested", "memory", "ssd", "remote", "miss"], 0),
         gpus={"state": "none", "reason": "no driver", "pinned_bytes": 0, "devices": []},
+        ssd=status_document()["ssd"]
+        | {
+            "paths": [
+                ssd_path("/mnt/a", direct=False),
+                ssd_path("/mnt/b", state="offline", reason="reading /mnt/b fails: I/O error"),
+            ],
+            "write_budget_bytes": 1 << 40,
+            "write_budget_left_bytes": 1 << 39,
+        },
         taken_over=None,
         engines=[],
         namespaces=[],

@@ -19,15 +19,26 @@ _durations = st.builds(
     st.integers(1, 59),
     st.sampled_from(["", "ms", "s", "m"]),
 )
+_ssd_paths = st.lists(
+    st.tuples(_paths, _sizes), min_size=1, max_size=3, unique_by=lambda p: p[0]
+).map(lambda paths: ",".join(f"{path}={size}" for path, size in paths))
 _TEXTS: dict[str, SearchStrategy[str]] = {
     "socket": _paths,
     "socket_group": st.just("none") | _words,
     "http_addr": st.just("auto") | st.integers(0, 65535).map(lambda port: f"127.0.0.1:{port}"),
+    "http_token_file": st.just("none") | _paths,
     "pool_size": st.just("auto") | _sizes,
     "pool_dir": st.just("auto") | _paths,
     "eviction_policy": st.sampled_from(["lru", "s3fifo"]),
     "verify": st.sampled_from(["always", "first", "off"]),
     "scrub_period": _durations,
+    "ssd": st.just("none") | _ssd_paths,
+    "ssd_engine": st.sampled_from(["auto", "uring", "psync"]),
+    "ssd_admission": st.sampled_from(["all", "reused"]),
+    "ssd_write_budget": st.just("none") | _sizes,
+    "ssd_fetch_bytes": _sizes,
+    "min_benefit": st.sampled_from(["0", "1", "1.5", "1000"]),
+    "warm_on_start": st.sampled_from(["on", "off", "true", "false"]),
     "lease_ttl": _durations,
     "copy_threads": st.integers(1, 64).map(str),
     "copy_strategy": st.sampled_from(["auto", "batch", "plain"]),

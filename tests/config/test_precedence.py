@@ -81,3 +81,12 @@ def test_a_daemon_s_settings_make_the_same_daemon(settings: dict[str, str]) -> N
     again = DaemonConfig.of(load(daemon.settings(), environ=HOME))
     assert again == dataclasses.replace(daemon, pool_size_origin="--pool-size")
     assert daemon.settings().keys() == SETTINGS.keys()
+
+
+def test_switches_and_lists_may_be_toml_s_own(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('warm_on_start = true\nssd = ["/mnt/a=1gb", "/mnt/b=2gb"]\n')
+    loaded = load(config=str(file), environ=HOME)
+    assert loaded.config.warm_on_start is True
+    assert loaded.values["ssd"].text == "/mnt/a=1gb,/mnt/b=2gb"
+    assert [path.capacity_bytes for path in loaded.config.ssd or ()] == [1 << 30, 2 << 30]

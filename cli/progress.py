@@ -1,0 +1,123 @@
+"""How far an operation is: a bar on a terminal, a line for each tenth elsewhere."""
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.output import error_console, note
+from pegaflow.models import Progress
+from pegaflow.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    import rich.progress
+
+_STEPS: Final = 10
+"""Lines that are written of an operation that is followed to its end."""
+
+
+class ProgressDisplay:
+    """Shows progress on standard error, from ``delay_s`` seconds after its begin on."""
+
+    def __init__(self, context: AppContext, title: str, delay_s: float) -> None:
+        self._begun = time.monotonic()
+        self._delay_s = delay_s
+        self._shown: _Shown
+        self._shown = (_Bar if context.stderr.isatty() else _Lines)(context, title)
+
+    def update(self, progress: Progress) -> None:
+        """Show that it is so far."""
+        seconds = time.monotonic() - self._begun
+        if seconds >= self._delay_s:
+            self._shown.update(progress, seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._shown.close()
+
+
+class _Shown(Protocol):
+    """One way to show progress."""
+
+    def update(self, progress: Progress, seconds: float) -> None:
+        """Show that it is so far, so many seconds after its begin."""
+
+    def close(self) -> None:
+        """Show nothing any more."""
+
+
+class _Lines:
+    """A line for each tenth that is done."""
+
+    def __init__(self, context: AppContext, title: str) -> None:
+        self._context, self._title = context, title
+        self._step = 0
+
+    def update(self, progress: Progress, seconds: float) -> None:
+        step = progress.bytes * _STEPS // max(progress.bytes_expected, 1)
+        if progress.bytes_expected and step > self._step:
+            self._step = step
+            percent = step * 100 // _STEPS
+            note(self._context, f"{self._title}: {percent}%, {_sentence(progress, seconds)}")
+
+    def close(self) -> None:
+        """Lines stay."""
+
+
+class _Bar:
+    """A bar with rate and time left, which goes at the end."""
+
+    def __init__(self, context: AppContext, title: str) -> None:
+        self._context, self._title = context, title
+        self._live: rich.progress.Progress | None = None
+
+    def update(self, progress: Progress, seconds: float) -> None:
+        live = self._live or self._start()
+        live.update(
+            live.task_ids[0],
+            completed=progress.bytes,
+            total=progress.bytes_expected or None,
+            sentence=_sentence(progress, seconds),
+        )
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _start(self) -> "rich.progress.Progress":
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+        from rich.progress import Progress as Live
+
+        self._live = live = Live(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[sentence]}"),
+            console=error_console(self._context),
+            transient=True,
+        )
+        live.add_task(self._title, total=None, sentence="")
+        live.start()
+        return live
+
+
+def _sentence(progress: Progress, seconds: float) -> str:
+    """So much, how fast, and how long it goes on."""
+    if not progress.bytes_expected:
+        return f"{format_size(progress.bytes)}, {progress.blocks:,} blocks"
+    rate = progress.bytes / max(seconds, 1e-9)
+    text = (
+        f"{format_size(progress.bytes)} of {format_size(progress.bytes_expected)}, "
+        f"{format_size(int(rate))}/s"
+    )
+    if rate:
+        left = max(progress.bytes_expected - progress.bytes, 0)
+        text += f", {format_duration(left / rate)} left"
+    return text

@@ -1,0 +1,48 @@
+"""``pegaflow tier drain``."""
+
+from typing import Any
+
+import typer
+
+from pegaflow.cli.confirmation import Yes, confirm
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.daemon import daemon
+from pegaflow.cli.operating import operate, tell
+from pegaflow.cli.options import ConfigFile, Json, Silence, Socket
+from pegaflow.cli.tier import evict
+from pegaflow.cli.tier.target import Path, Tier, name_of, target
+from pegaflow.tiers import parts_of
+from pegaflow.units import format_size
+
+
+def drain(
+    ctx: typer.Context,
+    tier: Tier,
+    path: Path = None,
+    yes: Yes = False,
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Silence = "5s",
+    json: Json = False,
+) -> None:
+    """Empty a tier, once the other one has what it has room for.
+
+    memory: write what is not on ssd yet to it, then evict all. ssd: load what memory has room for,
+    then evict all. What engines save meanwhile comes in as ever.
+    """
+    context: AppContext = ctx.obj
+    tier, where = target(tier, path)
+    client = daemon(context, socket, config, timeout)
+    parts = parts_of(client.status(), tier, where)
+    name, used = name_of(tier, parts), format_size(sum(part.used_bytes for part in parts))
+    other = "ssd" if tier == "memory" else "memory"
+    confirm(context, f"{used} in {name} go, but for what {other} has room for", name, yes=yes)
+    fields = {"tier": tier, "path": where}
+    drained = operate(context, client, f"drain {name}", "tier-drain", fields)
+    tell(context, drained, _sentence, json=json)
+
+
+def _sentence(drained: dict[str, Any]) -> str:
+    other = "written to ssd" if drained["tier"] == "memory" else "loaded into memory"
+    copied = format_size(drained["copied_bytes"])
+    return f"{drained['copied_blocks']:,} blocks ({copied}) {other}; {evict.sentence(drained)}"

@@ -1,0 +1,84 @@
+"""``pegaflow tier add-path`` and ``remove-path``."""
+
+from typing import Annotated, Any
+
+import typer
+
+from pegaflow.cli.confirmation import Yes, confirm
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.daemon import daemon
+from pegaflow.cli.operating import operate, tell
+from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, path_field
+from pegaflow.config.ssd import SsdPath
+from pegaflow.errors import ConfigError
+from pegaflow.tiers import parts_of
+from pegaflow.units import format_size
+
+
+def add(
+    ctx: typer.Context,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH=SIZE", help="Such as /mnt/nvme1/pegaflow=500GiB.")
+    ],
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Silence = "5s",
+    json: Json = False,
+) -> None:
+    """Give the ssd tier one more path, until the daemon's next start.
+
+    Blocks of an earlier daemon that are there are found again.
+    """
+    context: AppContext = ctx.obj
+    try:
+        new = SsdPath.parse(path)
+    except ValueError as error:
+        raise ConfigError(
+            f"PATH=SIZE {path!r} cannot be used; allowed: a directory from / on with the bytes "
+            "that it may take, such as /mnt/nvme1/pegaflow=500GiB"
+        ) from error
+    client = daemon(context, socket, config, timeout)
+    fields = {"path": new.path, "size_bytes": new.capacity_bytes}
+    added = operate(context, client, f"add {new.path}", "tier-add-path", fields)
+    tell(context, added, _added, json=json)
+
+
+def remove(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The directory, from / on.")],
+    delete_files: Annotated[
+        bool, typer.Option("--delete-files", help="Delete its files, after a confirmation.")
+    ] = False,
+    yes: Yes = False,
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Silence = "5s",
+    json: Json = False,
+) -> None:
+    """Take a path from the ssd tier, until the daemon's next start.
+
+    What is on its way to the disk is written first. Its files stay, unless they are to be deleted,
+    and `pegaflow tier add-path` finds their blocks again.
+    """
+    context: AppContext = ctx.obj
+    where = path_field("PATH", path)
+    client = daemon(context, socket, config, timeout)
+    (part,) = parts_of(client.status(), "ssd", where)
+    if delete_files:
+        used = format_size(part.used_bytes)
+        confirm(context, f"{used} of files in {where} are deleted", where, yes=yes)
+    fields = {"path": where, "delete_files": delete_files}
+    removed = operate(context, client, f"remove {where}", "tier-remove-path", fields)
+    tell(context, removed, lambda result: _removed(result, delete_files), json=json)
+
+
+def _added(added: dict[str, Any]) -> str:
+    return (
+        f"{added['path']} is there, with {added['blocks']:,} blocks ({format_size(added['bytes'])})"
+    )
+
+
+def _removed(removed: dict[str, Any], delete_files: bool) -> str:
+    fate = "deleted" if delete_files else "still in its files"
+    blocks = f"{removed['blocks']:,} blocks ({format_size(removed['bytes'])})"
+    return f"{removed['path']} is gone, with {blocks}, {fate}"

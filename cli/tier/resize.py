@@ -1,0 +1,51 @@
+"""``pegaflow tier resize``."""
+
+from typing import Annotated, Any
+
+import typer
+
+from pegaflow.cli.confirmation import Yes, confirm
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.daemon import daemon
+from pegaflow.cli.operating import operate, tell
+from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, size_field
+from pegaflow.cli.tier.target import Path, Tier, target
+from pegaflow.tiers import TierPart, parts_of
+from pegaflow.units import SIZE_FORM, format_size
+
+
+def resize(
+    ctx: typer.Context,
+    tier: Tier,
+    size: Annotated[str, typer.Argument(metavar="SIZE", help=f"{SIZE_FORM}.")],
+    path: Path = None,
+    yes: Yes = False,
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Silence = "5s",
+    json: Json = False,
+) -> None:
+    """Give a tier another size, until the daemon's next start.
+
+    A smaller one evicts what is coldest, after a confirmation. The ssd tier's path may be left out
+    where there is one only.
+    """
+    context: AppContext = ctx.obj
+    (tier, where), size_bytes = target(tier, path), size_field("SIZE", size)
+    client = daemon(context, socket, config, timeout)
+    (part,) = parts_of(client.status(), tier, where, single=True)
+    if size_bytes < part.capacity_bytes:
+        sizes = f"{format_size(part.capacity_bytes)} to {format_size(size_bytes)}"
+        loss = f"{part.name} shrinks from {sizes}; what does not fit is evicted"
+        confirm(context, loss, part.name, yes=yes)
+    fields = {"tier": tier, "path": where, "size_bytes": size_bytes}
+    resized = operate(context, client, f"resize {part.name}", "tier-resize", fields)
+    tell(context, resized, lambda result: _sentence(part, result), json=json)
+
+
+def _sentence(part: TierPart, resized: dict[str, Any]) -> str:
+    size, before = format_size(resized["size_bytes"]), format_size(resized["before_bytes"])
+    text = f"{part.name} has {size}, before {before}"
+    if resized["evicted_blocks"]:
+        text += f", {resized['evicted_blocks']:,} blocks evicted"
+    return text

@@ -1,0 +1,48 @@
+"""``pegaflow tier verify``."""
+
+from typing import Any
+
+import typer
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.daemon import daemon
+from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.cli.operating import operate, tell
+from pegaflow.cli.options import ConfigFile, Json, Silence, Socket
+from pegaflow.cli.tier.target import Path, Tier, name_of, target
+from pegaflow.tiers import parts_of
+from pegaflow.units import format_size
+
+
+def verify(
+    ctx: typer.Context,
+    tier: Tier,
+    path: Path = None,
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Silence = "5s",
+    json: Json = False,
+) -> None:
+    """Compare all that a tier has with its checksums.
+
+    What is not what was saved is dropped; exit code 5 when there was any.
+    """
+    context: AppContext = ctx.obj
+    tier, where = target(tier, path)
+    client = daemon(context, socket, config, timeout)
+    name = name_of(tier, parts_of(client.status(), tier, where))
+    fields = {"tier": tier, "path": where}
+    verified = operate(context, client, f"verify {name}", "tier-verify", fields)
+    if tell(context, verified, _sentence, json=json)["corrupt"]:
+        raise typer.Exit(ExitCode.PROBLEMS)
+
+
+def _sentence(verified: dict[str, Any]) -> str:
+    unit = "pages" if verified["tier"] == "memory" else "blocks"
+    text = (
+        f"{verified['verified']:,} {unit} ({format_size(verified['bytes'])}) are what was saved, "
+        f"{verified['corrupt']:,} are not and were dropped"
+    )
+    if verified["pending"]:
+        text += f", {verified['pending']:,} have no checksum yet"
+    return text
