@@ -34,16 +34,19 @@ class SealedPage:
 
 def sealed_pages(pool: Path) -> Iterator[SealedPage]:
     """The sealed pages of a running daemon's pool, in the order of their slots."""
-    table = _slot_table(pool).read_bytes()
-    header = _HEADER.unpack_from(table)
-    magic, slab_bytes, page_unit, record_bytes, records_at, slots = (
-        header[index] for index in (0, 8, 9, 10, 12, 13)
-    )
-    assert (magic, record_bytes) == (_MAGIC, SLOT_RECORD_BYTES), f"{pool} has another format"
+    with _slot_table(pool).open("rb") as table:
+        header = _HEADER.unpack(table.read(_HEADER.size))
+        magic, pool_bytes, slab_bytes, page_unit, record_bytes, records_at = (
+            header[index] for index in (0, 7, 8, 9, 10, 12)
+        )
+        assert (magic, record_bytes) == (_MAGIC, SLOT_RECORD_BYTES), f"{pool} has another format"
+        # The table has records for all that the pool can grow to, nearly all of them holes.
+        table.seek(records_at)
+        records = table.read(pool_bytes // page_unit * record_bytes)
     slots_per_slab = slab_bytes // page_unit
-    for slot in range(min(slots, (len(table) - records_at) // record_bytes)):
+    for slot in range(len(records) // record_bytes):
         state, length, space, shard, _checksum, block_hash = _RECORD.unpack_from(
-            table, records_at + slot * record_bytes
+            records, slot * record_bytes
         )
         if state & _STATE_BITS != _SEALED:
             continue

@@ -1,8 +1,8 @@
 //! The pool's memory, pinned for the GPUs chunk by chunk while the daemon serves.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::gpu::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::PagePtr;
-use crate::store::Store;
+use crate::store::{MemoryUser, Store};
 
 /// Small enough that a copy that needs a chunk does not wait long, large enough that the driver has few to look through.
 const CHUNK_BYTES: usize = 32 << 20;
@@ -26,7 +26,8 @@ const THREADS_MAX: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chunk {
     Loose,
-    Pinned,
+    /// This many of its bytes: fewer than it has only where the pool ended.
+    Pinned(usize),
     /// The driver refused it, and is not asked again.
     Refused,
 }
@@ -54,6 +55,7 @@ impl PinnedPool {
     /// Begins to pin the store's pool; threads go on until all of it is.
     pub(super) fn start(gpu: &Arc<Gpu>, store: Arc<Store>) -> Result<Arc<Self>> {
         let chunks = store.memory().len().div_ceil(CHUNK_BYTES);
+        let filled = (store.pool_snapshot().bytes as usize).div_ceil(CHUNK_BYTES);
         let pool = Arc::new(Self {
             gpu: Arc::clone(gpu),
             store,
@@ -63,10 +65,12 @@ impl PinnedPool {
             is_closing: AtomicBool::new(false),
             threads: Mutex::default(),
         });
+        let user: Weak<Self> = Arc::downgrade(&pool);
+        pool.store.set_memory_user(user);
         let threads = thread::available_parallelism()
             .map_or(1, usize::from)
             .min(THREADS_MAX);
-        for index in 0..threads.min(chunks) {
+        for index in 0..threads.min(filled) {
             let pinning = Arc::clone(&pool);
             let thread = thread::Builder::new()
                 .name(format!("pega-pin-{index}"))
@@ -92,10 +96,13 @@ impl PinnedPool {
                 is_pinned: false,
             };
         }
-        let chunk = offset / CHUNK_BYTES;
+        let (chunk, within) = (offset / CHUNK_BYTES, offset % CHUNK_BYTES);
+        let pinned = self.pin_chunk(chunk);
+        let is_pinned = within < pinned;
+        let end = if is_pinned { pinned } else { CHUNK_BYTES };
         Part {
-            length: length.min(((chunk + 1) * CHUNK_BYTES - offset) as u64),
-            is_pinned: self.pin_chunk(chunk),
+            length: length.min((end - within) as u64),
+            is_pinned,
         }
     }
 
@@ -107,22 +114,26 @@ impl PinnedPool {
             drop(thread.join());
         }
         for (index, chunk) in self.chunks.iter().enumerate() {
-            let mut chunk = chunk.lock();
-            if *chunk == Chunk::Pinned {
-                self.unregister(self.bytes_of(index));
-            }
-            *chunk = Chunk::Refused;
+            self.unpin_chunk(index, chunk, Chunk::Refused);
         }
     }
 
+    fn unpin_chunk(&self, index: usize, chunk: &Mutex<Chunk>, then: Chunk) {
+        let mut chunk = chunk.lock();
+        if let Chunk::Pinned(length) = *chunk {
+            self.unregister(self.bytes_of(index, length));
+        }
+        *chunk = then;
+    }
+
+    /// Pins what the pool should have; what it grows by later is pinned when it is first used.
     fn pin_all(&self) {
         loop {
             let index = self.next.fetch_add(1, Relaxed);
-            if index >= self.chunks.len() {
-                return;
-            }
-            while !self.is_there(index) {
-                if self.is_closing.load(Relaxed) || self.store.snapshot().pool.degraded.is_some() {
+            while self.bytes_there(index) == 0 {
+                let pool = self.store.pool_snapshot();
+                let is_behind = index * CHUNK_BYTES >= pool.bytes as usize;
+                if is_behind || self.is_closing.load(Relaxed) || pool.degraded.is_some() {
                     return;
                 }
                 thread::sleep(GROWTH_PAUSE);
@@ -134,19 +145,21 @@ impl PinnedPool {
         }
     }
 
-    fn pin_chunk(&self, index: usize) -> bool {
+    /// How many of the chunk's first bytes are pinned, after an attempt if it is loose.
+    fn pin_chunk(&self, index: usize) -> usize {
         let Some(chunk) = self.chunks.get(index) else {
-            return false;
+            return 0;
         };
         let mut chunk = chunk.lock();
-        if *chunk == Chunk::Loose && self.is_there(index) {
-            let memory = self.bytes_of(index);
+        let length = self.bytes_there(index);
+        if *chunk == Chunk::Loose && length > 0 {
+            let memory = self.bytes_of(index, length);
             // The driver is slow on pages that are not mapped yet, as those of a pool that was taken over.
             self.store
                 .populate((index * CHUNK_BYTES) as u64, memory.len() as u64);
             match self.register(memory) {
                 Ok(()) => {
-                    *chunk = Chunk::Pinned;
+                    *chunk = Chunk::Pinned(length);
                     self.pinned_bytes.fetch_add(memory.len() as u64, Relaxed);
                 }
                 Err(error) => {
@@ -155,19 +168,26 @@ impl PinnedPool {
                 }
             }
         }
-        *chunk == Chunk::Pinned
+        match *chunk {
+            Chunk::Pinned(length) => length,
+            Chunk::Loose | Chunk::Refused => 0,
+        }
     }
 
-    /// Whether the pool has grown over the chunk.
-    fn is_there(&self, index: usize) -> bool {
-        let end = ((index + 1) * CHUNK_BYTES).min(self.store.memory().len());
-        self.store.ready_bytes() >= end as u64
-    }
-
-    fn bytes_of(&self, index: usize) -> PagePtr {
-        let memory = self.store.memory();
+    /// How many of the chunk's bytes the pool has, once it has all that it should.
+    fn bytes_there(&self, index: usize) -> usize {
+        let pool = self.store.pool_snapshot();
         let begin = index * CHUNK_BYTES;
-        memory.part(begin, CHUNK_BYTES.min(memory.len() - begin))
+        let end = (begin + CHUNK_BYTES).min(pool.bytes as usize);
+        if pool.ready_bytes as usize >= end {
+            end.saturating_sub(begin)
+        } else {
+            0
+        }
+    }
+
+    fn bytes_of(&self, index: usize, length: usize) -> PagePtr {
+        self.store.memory().part(index * CHUNK_BYTES, length)
     }
 
     fn register(&self, memory: PagePtr) -> Result<()> {
@@ -203,6 +223,19 @@ impl PinnedPool {
                 self.pinned_bytes.fetch_sub(memory.len() as u64, Relaxed);
             }
             Err(error) => tracing::warn!("{error}"),
+        }
+    }
+}
+
+impl MemoryUser for PinnedPool {
+    fn unit(&self) -> u64 {
+        CHUNK_BYTES as u64
+    }
+
+    fn let_go(&self, bytes: u64) {
+        let first = (bytes as usize).div_ceil(CHUNK_BYTES);
+        for (index, chunk) in self.chunks.iter().enumerate().skip(first) {
+            self.unpin_chunk(index, chunk, Chunk::Loose);
         }
     }
 }

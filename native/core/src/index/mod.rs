@@ -179,6 +179,24 @@ impl Index {
         self.part(block)?.slot(block.number(), shard)
     }
 
+    /// Says that a page of a visible block that nobody pins has moved; false when that is not so any more. `leave` as in `evict`.
+    pub(crate) fn relocate(
+        &self,
+        block: BlockId,
+        shard: u16,
+        from: Slot,
+        to: Slot,
+        leave: impl Fn(Slot),
+    ) -> bool {
+        self.part(block).is_some_and(|mut part| {
+            let has_moved = part.relocate(block.number(), shard, from, to);
+            if has_moved {
+                leave(from);
+            }
+            has_moved
+        })
+    }
+
     /// The slot of some shard of a block, whose pages may be gone by the time that the caller looks.
     pub(crate) fn any_slot(&self, block: BlockId) -> Option<Slot> {
         self.part(block)?.any_slot(block.number())

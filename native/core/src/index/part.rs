@@ -141,6 +141,19 @@ impl Part {
         }
     }
 
+    /// Puts another slot in the place of one, unless somebody may be reading it.
+    pub(super) fn relocate(&mut self, number: u32, shard: u16, from: Slot, to: Slot) -> bool {
+        let is_unread = |block: &&Block| block.stage == Stage::Visible && block.pins == 0;
+        let Some(block) = self.blocks.get(number).filter(is_unread) else {
+            return false;
+        };
+        let is_there = self.runs.get(block.run, shard) == Some(Shard::Filled(from));
+        if is_there {
+            self.runs.set(block.run, shard, Shard::Filled(to));
+        }
+        is_there
+    }
+
     /// The slot of some filled shard.
     pub(super) fn any_slot(&self, number: u32) -> Option<Slot> {
         self.slots(number).first().copied()

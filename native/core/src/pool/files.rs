@@ -10,10 +10,12 @@ use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FlockOperation, MemfdFlags, OFlags, fallocate, flock, linkat, memfd_create,
 };
 
+use super::geometry::Geometry;
 use super::header::{Header, NOBODY};
 use super::leftover::Leftover;
+use super::site::Site;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 const MODE: u32 = 0o600;
 
@@ -22,9 +24,19 @@ const MODE: u32 = 0o600;
 pub(super) struct PoolFiles {
     pub(super) pool: Arc<File>,
     pub(super) slots: Arc<File>,
-    header: Header,
+    header: Mutex<Header>,
     paths: Vec<(PathBuf, Arc<File>)>,
     is_kept: AtomicBool,
+}
+
+/// An ended daemon's files, taken over.
+#[derive(Debug)]
+pub(super) struct Adopted {
+    pub(super) files: PoolFiles,
+    /// Bytes of the pool that have memory.
+    pub(super) ready_bytes: u64,
+    /// Bytes that the pool should have: more, or less.
+    pub(super) wanted_bytes: u64,
 }
 
 impl PoolFiles {
@@ -52,7 +64,7 @@ impl PoolFiles {
         let mut files = Self {
             pool: Arc::clone(&table),
             slots: Arc::clone(&table),
-            header: header.clone(),
+            header: Mutex::new(header.clone()),
             paths: vec![(slots.to_owned(), table)],
             is_kept: AtomicBool::new(false),
         };
@@ -64,6 +76,8 @@ impl PoolFiles {
             .mode(MODE)
             .open(path);
         files.pool = Arc::new(pool.map_err(|error| taken(path, error))?);
+        flock(&*files.pool, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|errno| Error::io("lock the pool", errno.into()))?;
         files.paths.insert(0, (path.clone(), Arc::clone(&files.pool)));
         Ok(files)
     }
@@ -80,44 +94,58 @@ impl PoolFiles {
         Ok(Self {
             pool,
             slots,
-            header: header.clone(),
+            header: Mutex::new(header.clone()),
             paths: Vec::new(),
             is_kept: AtomicBool::new(false),
         })
     }
 
-    /// Makes an ended daemon's files those of the owner that `header` names; also the bytes of the pool that have memory.
+    /// Makes an ended daemon's files those of `site`'s owner, with records for its size.
     ///
     /// # Errors
     /// Why they cannot be used, as the end of a sentence: nothing has changed.
-    pub(super) fn adopt(leftover: &Leftover, header: &Header) -> std::result::Result<(Self, u64), String> {
-        let before = &leftover.header;
-        let as_before = Header {
-            boot_id: before.boot_id,
-            owner: before.owner,
-            ..header.clone()
-        };
-        if *before != as_before {
-            return Err(difference(before, header));
+    pub(super) fn adopt(leftover: &Leftover, site: &Site) -> std::result::Result<Adopted, String> {
+        let (before, wanted) = (&leftover.header, &site.header);
+        if let Some(difference) = difference(before, wanted) {
+            return Err(difference);
         }
         let said = |error: io::Error| error.to_string();
         // The lock is that of the open file, which both handles are of.
         let table = leftover.table.try_clone().map_err(said)?;
-        if table.metadata().map_err(said)?.len() != header.table_bytes() {
-            return Err("its slot table has another length than its header says".to_owned());
+        let table_bytes = table.metadata().map_err(said)?.len();
+        if table_bytes < before.table_bytes() {
+            return Err("its slot table is shorter than its header says".to_owned());
         }
-        let path = &header.pool_path;
+        let path = &before.pool_path;
         let pool = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
             .open(path)
             .map_err(said)?;
-        let ready_bytes = bytes_with_memory(&pool, header).map_err(said)?;
-        rewrite_header(&table, header).map_err(|error| error.message().to_owned())?;
+        flock(&pool, FlockOperation::NonBlockingLockExclusive).map_err(|errno| said(errno.into()))?;
+        let ready_bytes = bytes_with_memory(&pool, before).map_err(said)?;
+        let resized = before
+            .geometry
+            .resized(wanted.geometry.pool_bytes, site.huge_page_bytes)
+            .map_err(|error| error.message().to_owned())?;
+        let pool_bytes = resized.pool_bytes.max(ready_bytes);
+        let geometry = Geometry {
+            pool_bytes,
+            ..resized.with_room_for(wanted.geometry.most_bytes().max(pool_bytes))
+        };
+        let header = Header {
+            geometry,
+            ..wanted.clone()
+        };
+        // Longer first: a table may be longer than its header says, but not shorter.
+        if table_bytes < header.table_bytes() {
+            table.set_len(header.table_bytes()).map_err(said)?;
+        }
+        rewrite_header(&table, &header).map_err(|error| error.message().to_owned())?;
         let (pool, table) = (Arc::new(pool), Arc::new(table));
         let files = Self {
-            header: header.clone(),
+            header: Mutex::new(header),
             paths: vec![
                 (path.clone(), Arc::clone(&pool)),
                 (leftover.path.clone(), Arc::clone(&table)),
@@ -126,7 +154,11 @@ impl PoolFiles {
             slots: table,
             is_kept: AtomicBool::new(false),
         };
-        Ok((files, ready_bytes))
+        Ok(Adopted {
+            files,
+            ready_bytes,
+            wanted_bytes: resized.pool_bytes,
+        })
     }
 
     /// Lets the files outlive this process; the bytes of memory that they take.
@@ -138,11 +170,23 @@ impl PoolFiles {
             .sum()
     }
 
+    /// What the slot table says of itself.
+    pub(super) fn header(&self) -> Header {
+        self.header.lock().clone()
+    }
+
+    /// Says that the pool has another size.
+    pub(super) fn set_pool_bytes(&self, bytes: u64) -> Result<()> {
+        let mut header = self.header.lock();
+        header.geometry.pool_bytes = bytes;
+        rewrite_header(&self.slots, &header)
+    }
+
     /// Says that this process uses the files no more, so that nobody has to wait for its end.
     fn release(&self) -> Result<()> {
         let released = Header {
             owner: NOBODY,
-            ..self.header.clone()
+            ..self.header()
         };
         rewrite_header(&self.slots, &released)
     }
@@ -181,27 +225,30 @@ fn rewrite_header(table: &File, header: &Header) -> Result<()> {
         .map_err(|error| Error::io("write the slot table's header", error))
 }
 
-/// Why the files of `before` are not those that a daemon with this header would make.
-fn difference(before: &Header, header: &Header) -> String {
+/// Why the files of `before` are not those that a daemon with this header would make, but for their size.
+fn difference(before: &Header, header: &Header) -> Option<String> {
     if before.format_version != header.format_version {
-        return format!(
+        return Some(format!(
             "it has format version {}, not {}",
             before.format_version, header.format_version
-        );
+        ));
     }
-    if before.geometry != header.geometry {
-        return format!(
-            "it has {} bytes, not {}",
-            before.geometry.pool_bytes, header.geometry.pool_bytes
-        );
+    if !before.geometry.is_possible() {
+        return Some(format!(
+            "it has slabs of {} bytes for {} bytes, which no pool has",
+            before.geometry.slab_bytes, before.geometry.pool_bytes
+        ));
     }
-    format!(
-        "it is {} of {}, not {} of {}",
-        before.pool_path.display(),
-        before.socket.display(),
-        header.pool_path.display(),
-        header.socket.display()
-    )
+    let site = |header: &Header| (header.kind, header.pool_path.clone(), header.socket.clone());
+    (site(before) != site(header)).then(|| {
+        format!(
+            "it is {} of {}, not {} of {}",
+            before.pool_path.display(),
+            before.socket.display(),
+            header.pool_path.display(),
+            header.socket.display()
+        )
+    })
 }
 
 /// How far the file of a pool that is taken over has memory, in whole slabs.

@@ -9,6 +9,8 @@ pub(crate) const PAGE_UNIT: u64 = 4096;
 const SLABS_PER_POOL: u64 = 64;
 const MIN_SLAB_BYTES: u64 = 1 << 20;
 const MAX_SLAB_BYTES: u64 = 256 << 20;
+/// Fewer slabs than this are no pool for pages of several sizes: another size keeps its slabs only with these.
+const LEAST_SLABS: u64 = 16;
 /// The index has 32 bits for a slot and keeps the highest numbers for other meanings.
 const MAX_POOL_BYTES: u64 = 15 << 40;
 
@@ -17,6 +19,8 @@ const MAX_POOL_BYTES: u64 = 15 << 40;
 pub(crate) struct Geometry {
     pub(crate) pool_bytes: u64,
     pub(crate) slab_bytes: u64,
+    /// Records of the slot table: at least one for each page that the pool has room for.
+    pub(crate) slots: u32,
 }
 
 impl Geometry {
@@ -35,20 +39,60 @@ impl Geometry {
         let slab_bytes =
             (1 << (pool_bytes / SLABS_PER_POOL).max(1).ilog2()).clamp(MIN_SLAB_BYTES, MAX_SLAB_BYTES);
         let unit = slab_bytes.max(huge_page_bytes);
+        let pool_bytes = pool_bytes / unit * unit;
         Ok(Self {
-            pool_bytes: pool_bytes / unit * unit,
+            pool_bytes,
             slab_bytes,
+            slots: (pool_bytes / PAGE_UNIT) as u32,
         })
+    }
+
+    /// Whether this is a split that `of` and `resized` can make.
+    pub(super) fn is_possible(self) -> bool {
+        let is_slab =
+            self.slab_bytes.is_power_of_two() && (MIN_SLAB_BYTES..=MAX_SLAB_BYTES).contains(&self.slab_bytes);
+        is_slab && u64::from(self.slots) >= self.pool_bytes / PAGE_UNIT
+    }
+
+    /// With records for a pool that grows to this many bytes.
+    pub(super) fn with_room_for(self, most_bytes: u64) -> Self {
+        let slots = (most_bytes.min(MAX_POOL_BYTES) / PAGE_UNIT) as u32;
+        Self {
+            slots: self.slots.max(slots),
+            ..self
+        }
+    }
+
+    /// The most bytes that there are records for, in whole slabs.
+    pub(super) fn most_bytes(self) -> u64 {
+        u64::from(self.slots) * PAGE_UNIT / self.slab_bytes * self.slab_bytes
+    }
+
+    /// These slabs in a pool of another size.
+    ///
+    /// # Errors
+    /// `Config` for a size that has too few of them or, at its largest, too many.
+    pub(super) fn resized(self, pool_bytes: u64, huge_page_bytes: u64) -> Result<Self> {
+        let unit = self.slab_bytes.max(huge_page_bytes);
+        let new = Self::of(pool_bytes, huge_page_bytes)?;
+        let pool_bytes = pool_bytes / unit * unit;
+        if new.slab_bytes != self.slab_bytes && pool_bytes < LEAST_SLABS * self.slab_bytes {
+            let least = LEAST_SLABS * self.slab_bytes;
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "a pool of {pool_bytes} bytes has too few slabs of {} bytes: give at least {least} bytes, or remove \
+                     the pool (pegaflow stop --purge) and start with a smaller --pool-size",
+                    self.slab_bytes
+                ),
+            ));
+        }
+        Ok(Self { pool_bytes, ..self }.with_room_for(pool_bytes))
     }
 
     /// Slabs of the whole pool.
     pub(crate) fn slabs(self) -> u32 {
         (self.pool_bytes / self.slab_bytes) as u32
-    }
-
-    /// Slots of the whole pool: the records of the slot table.
-    pub(crate) fn slots(self) -> u32 {
-        (self.pool_bytes / PAGE_UNIT) as u32
     }
 
     /// The first slot of a slab.
@@ -81,7 +125,9 @@ impl Geometry {
         if page_bytes > self.slab_bytes {
             let enough = page_bytes.next_power_of_two().saturating_mul(SLABS_PER_POOL);
             let remedy = if page_bytes <= MAX_SLAB_BYTES {
-                format!("give a --pool-size of at least {enough} bytes, or make blocks smaller")
+                format!(
+                    "remove the pool (pegaflow stop --purge) and give a --pool-size of at least {enough} bytes, or make blocks smaller"
+                )
             } else {
                 "make blocks smaller (vLLM's --block-size)".to_owned()
             };

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle, Scope};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::geometry::{Geometry, PAGE_UNIT};
+use super::geometry::PAGE_UNIT;
 use super::machine::available_bytes;
 use super::{Pool, PoolKind};
 use crate::error::{Error, ErrorKind, Result};
@@ -24,6 +24,8 @@ const TOUCHING_THREADS_MAX: u64 = 16;
 /// How far the pool is, and why it stopped early.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
+    /// What the pool should have; what it has once it is resized.
+    pub(super) bytes: u64,
     pub(super) ready_bytes: u64,
     pub(super) has_ended: bool,
     pub(super) problem: Option<String>,
@@ -46,7 +48,7 @@ impl Growth {
 pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
     let taken_over = pool.growth.lock().ready_bytes;
     let first = if taken_over == 0 {
-        let bytes = chunk_at(pool, 0);
+        let bytes = chunk_at(pool, 0, pool.bytes());
         allocate_file(pool, 0, bytes).map(|()| {
             thread::scope(|scope| in_parts(scope, pool, 0, bytes, touch));
             publish(pool, bytes);
@@ -57,7 +59,7 @@ pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
     };
     first.map_err(|errno| {
         let error = std::io::Error::from(errno);
-        let total = pool.geometry.pool_bytes;
+        let total = pool.bytes();
         Error::new(
             ErrorKind::Config,
             format!(
@@ -70,18 +72,23 @@ pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
         .name("pool-growth".into())
         .spawn(move || {
             thread::scope(|scope| in_parts(scope, &pool, 0, taken_over, populate));
-            grow(&pool, allocate_file);
+            grow(&pool, pool.bytes(), allocate_file, |_| true);
         })
         .map_err(|error| Error::io("start the thread that reserves the pool", error))
 }
 
-/// Gives the pool memory by `allocate` (offset, bytes) until it is whole; one chunk is touched while the next is allocated.
-pub(super) fn grow(pool: &Pool, allocate: impl Fn(&Pool, u64, u64) -> rustix::io::Result<()>) {
-    let total = pool.geometry.pool_bytes;
+/// Gives the pool memory by `allocate` (offset, bytes) until it has `total`, or `goes_on`, which hears how much is ready, says
+/// no; one chunk is touched while the next is allocated.
+pub(super) fn grow(
+    pool: &Pool,
+    total: u64,
+    allocate: impl Fn(&Pool, u64, u64) -> rustix::io::Result<()>,
+    mut goes_on: impl FnMut(u64) -> bool,
+) {
     let mut ready = pool.growth.lock().ready_bytes;
     let mut allocated = ready;
-    while ready < total && !pool.is_closing.load(Ordering::Relaxed) {
-        let chunk = chunk_at(pool, allocated);
+    while ready < total && goes_on(ready) && !pool.stops_growing.load(Ordering::Relaxed) {
+        let chunk = chunk_at(pool, allocated, total);
         let next = thread::scope(|scope| {
             in_parts(scope, pool, ready, allocated - ready, touch);
             if chunk == 0 {
@@ -104,19 +111,15 @@ pub(super) fn grow(pool: &Pool, allocate: impl Fn(&Pool, u64, u64) -> rustix::io
     pool.growth.lock().has_ended = true;
 }
 
-/// The bytes of the chunk that begins at `offset`; 0 at the pool's end.
-fn chunk_at(pool: &Pool, offset: u64) -> u64 {
-    let Geometry {
-        pool_bytes,
-        slab_bytes,
-    } = pool.geometry;
+/// The bytes of the chunk that begins at `offset`; 0 at the end, which is at `total`.
+fn chunk_at(pool: &Pool, offset: u64, total: u64) -> u64 {
     let most = if offset == 0 {
         FIRST_CHUNK_BYTES
     } else {
         CHUNK_BYTES
     };
-    let chunk = most.max(slab_bytes).max(pool.huge_page_bytes);
-    chunk.min(pool_bytes - offset)
+    let chunk = most.max(pool.geometry.slab_bytes).max(pool.huge_page_bytes);
+    chunk.min(total - offset)
 }
 
 /// Lets pages be in the first `ready` bytes.
@@ -124,7 +127,9 @@ fn publish(pool: &Pool, ready: u64) {
     pool.slabs
         .lock()
         .set_ready((ready / pool.geometry.slab_bytes) as u32);
-    pool.growth.lock().ready_bytes = ready;
+    let mut growth = pool.growth.lock();
+    growth.ready_bytes = ready;
+    growth.bytes = growth.bytes.max(ready);
 }
 
 /// Gives the pool's file memory, unless so little is left that the kernel would end processes to find it.
@@ -185,7 +190,7 @@ pub(super) fn populate(pool: &Pool, offset: u64, bytes: u64) {
     let part = POPULATE_BYTES.max(pool.huge_page_bytes);
     for begin in (offset..offset + bytes).step_by(part as usize) {
         let length = part.min(offset + bytes - begin);
-        if pool.is_closing.load(Ordering::Relaxed) || !pool.region.populate(begin, length) {
+        if pool.stops_growing.load(Ordering::Relaxed) || !pool.region.populate(begin, length) {
             return;
         }
     }

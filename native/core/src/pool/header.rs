@@ -49,7 +49,7 @@ pub(super) struct Header {
 impl Header {
     /// Bytes of the slot table that begins with this header.
     pub(super) fn table_bytes(&self) -> u64 {
-        RECORDS_AT + u64::from(self.geometry.slots()) * RECORD_BYTES
+        RECORDS_AT + u64::from(self.geometry.slots) * RECORD_BYTES
     }
 
     /// # Errors
@@ -81,7 +81,7 @@ impl Header {
         bytes.extend((RECORD_BYTES as u32).to_le_bytes());
         bytes.extend(HEADER_BYTES.to_le_bytes());
         bytes.extend(RECORDS_AT.to_le_bytes());
-        bytes.extend(u64::from(self.geometry.slots()).to_le_bytes());
+        bytes.extend(u64::from(self.geometry.slots).to_le_bytes());
         bytes.extend((path.len() as u64).to_le_bytes());
         bytes.extend(path);
         bytes.extend(socket);
@@ -102,6 +102,7 @@ impl Header {
         let geometry = Geometry {
             pool_bytes: u64_at(body, 40)?,
             slab_bytes: u64_at(body, 48)?,
+            slots: u32::try_from(u64_at(body, 80)?).ok()?,
         };
         let path_bytes = usize::try_from(u64_at(body, 88)?).ok()?;
         let socket_bytes = usize::try_from(u64_at(body, SOCKET_BYTES_AT)?).ok()?;

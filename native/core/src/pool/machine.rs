@@ -15,6 +15,14 @@ pub(super) fn check_pool_fits(pool_bytes: u64) -> Result<()> {
     )
 }
 
+/// What a pool can have at most: the machine's memory, or the control group's limit if that is less.
+pub(super) fn memory_bytes() -> Option<u64> {
+    [meminfo_bytes("MemTotal:"), control_group_limit()]
+        .into_iter()
+        .flatten()
+        .min()
+}
+
 /// Refuses a pool that other processes leave no memory for: filling it would end some of them.
 ///
 /// Huge pages are set aside already and do not count.

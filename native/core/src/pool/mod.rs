@@ -14,6 +14,7 @@ mod names;
 mod page;
 mod place;
 mod region;
+mod resize;
 mod site;
 mod slab;
 mod slot;
@@ -67,7 +68,9 @@ pub(crate) struct Pool {
     slabs: Mutex<Slabs>,
     growth: Mutex<Growth>,
     grower: Mutex<Option<JoinHandle<()>>>,
-    is_closing: AtomicBool,
+    stops_growing: AtomicBool,
+    /// What a pool that was taken over should have instead.
+    wanted_bytes: u64,
     geometry: Geometry,
     kind: PoolKind,
     path: Option<PathBuf>,
@@ -81,6 +84,7 @@ pub(crate) struct Pool {
 /// The pool's numbers at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct PoolState {
+    pub(crate) bytes: u64,
     pub(crate) ready_bytes: u64,
     pub(crate) used_bytes: u64,
     pub(crate) slabs_moved: u64,
@@ -134,7 +138,7 @@ impl Pool {
             if let Some(leftover) = leftover::find(&dir, uid, &stem)? {
                 let files = wanted.as_ref().map_or_else(
                     || Err(format!("{SHARED_MEMORY} cannot be used any more")),
-                    |site| PoolFiles::adopt(&leftover, &site.header),
+                    |site| PoolFiles::adopt(&leftover, site),
                 );
                 match files {
                     Ok(files) => adopted = Some(files),
@@ -143,7 +147,11 @@ impl Pool {
             }
         }
         let pool = match (wanted, adopted) {
-            (Some(site), Some((files, ready_bytes))) => Self::map(site, files, Some(ready_bytes))?,
+            (Some(site), Some(adopted)) => {
+                let mut pool = Self::map(site, adopted.files, Some(adopted.ready_bytes))?;
+                pool.wanted_bytes = adopted.wanted_bytes;
+                pool
+            }
             _ => {
                 let place = Place::choose(config.dir, config.pool_bytes)?;
                 if !place.is_huge_pages() {
@@ -172,13 +180,14 @@ impl Pool {
     /// The pool of these files; `taken_over` says how much of one that was there before has memory.
     fn map(site: Site, files: PoolFiles, taken_over: Option<u64>) -> Result<Self> {
         let Site {
-            header,
             huge_page_bytes,
             fallback,
             ..
         } = site;
+        let header = files.header();
         let geometry = header.geometry;
-        let region = Region::map(&*files.pool, geometry.pool_bytes, "the pool")?;
+        // As far as it can grow: a pool that grows stays where it is.
+        let region = Region::map(&*files.pool, geometry.most_bytes(), "the pool")?;
         let table = Arc::new(Region::map(
             &*files.slots,
             header.table_bytes(),
@@ -186,16 +195,18 @@ impl Pool {
         )?);
         let file: &Arc<File> = &files.slots;
         Ok(Self {
-            slots: SlotTable::new(Arc::clone(&table), Arc::clone(file), RECORDS_AT, geometry.slots()),
+            slots: SlotTable::new(Arc::clone(&table), Arc::clone(file), RECORDS_AT, geometry.slots),
             spaces: SpaceTable::new(table, Arc::clone(file)),
             region,
             slabs: Mutex::new(Slabs::new(geometry)),
             growth: Mutex::new(Growth {
+                bytes: geometry.pool_bytes,
                 ready_bytes: taken_over.unwrap_or(0),
                 ..Growth::default()
             }),
             grower: Mutex::new(None),
-            is_closing: AtomicBool::new(false),
+            stops_growing: AtomicBool::new(false),
+            wanted_bytes: geometry.pool_bytes,
             geometry,
             kind: header.kind,
             path: Some(header.pool_path).filter(|path| !path.as_os_str().is_empty()),
@@ -233,10 +244,10 @@ impl Pool {
         slabs.allocate(class)
     }
 
-    /// Frees a page that nobody uses any more.
-    pub(crate) fn free(&self, slot: Slot) {
+    /// Frees a page that nobody uses any more; the bytes that it took.
+    pub(crate) fn free(&self, slot: Slot) -> u64 {
         self.slots.set_state(slot, SlotState::Free);
-        self.slabs.lock().free(slot);
+        self.slabs.lock().free(slot)
     }
 
     /// Takes a page that was taken over; false when another has it.
@@ -260,7 +271,7 @@ impl Pool {
             .page(self.geometry.offset(slot, stride), page_bytes as usize)
     }
 
-    /// All of it, as it is mapped.
+    /// All that it can grow to, as it is mapped.
     pub(crate) fn memory(&self) -> PagePtr {
         self.region.whole()
     }
@@ -293,6 +304,7 @@ impl Pool {
         };
         let growth = self.growth.lock();
         PoolState {
+            bytes: growth.bytes,
             ready_bytes: growth.ready_bytes,
             used_bytes,
             slabs_moved,
@@ -316,9 +328,9 @@ impl Pool {
         self.fallback.as_deref()
     }
 
-    /// Bytes of the whole pool.
+    /// Bytes that the pool should have.
     pub(crate) fn bytes(&self) -> u64 {
-        self.geometry.pool_bytes
+        self.growth.lock().bytes
     }
 
     /// Bytes of a slab.
@@ -328,25 +340,31 @@ impl Pool {
 
     /// Lets the thread that reserves the memory end early.
     pub(crate) fn stop_growing(&self) {
-        self.is_closing.store(true, Ordering::Relaxed);
+        self.stops_growing.store(true, Ordering::Relaxed);
     }
 
     /// Stops growing. What holds pages is kept for the next daemon unless `purge` says otherwise or it is anonymous memory;
     /// everything else is removed, and what is mapped stays mapped. The bytes that stay taken.
     pub(crate) fn close(&self, purge: bool) -> Result<u64> {
         self.stop_growing();
-        if let Some(grower) = self.grower.lock().take()
-            && grower.join().is_err()
-        {
-            return Err(Error::new(
-                ErrorKind::Io,
-                "the thread that reserves the pool ended in a panic",
-            ));
-        }
+        self.join_grower()?;
         if purge || self.used_pages() == 0 {
             self.files.remove().map(|()| 0)
         } else {
             Ok(self.files.keep())
+        }
+    }
+}
+
+impl Pool {
+    /// Waits until no thread gives the pool memory any more.
+    fn join_grower(&self) -> Result<()> {
+        match self.grower.lock().take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(Error::new(
+                ErrorKind::Io,
+                "the thread that reserves the pool ended in a panic",
+            )),
+            _ => Ok(()),
         }
     }
 }

@@ -51,6 +51,16 @@ impl PagePtr {
         Self::new(begin, len.min(self.len - offset))
     }
 
+    /// Copies a page that is sealed, and that the caller keeps from eviction, to one that is the caller's to write.
+    pub(crate) fn copy_to(self, to: Self) {
+        #[expect(unsafe_code, reason = "copying a page")]
+        // SAFETY: both are inside of the mapping and no page overlaps another; nobody writes to a sealed page before it is
+        // evicted, and nobody else knows of the other one.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.as_ptr(), to.as_ptr(), self.len.min(to.len));
+        }
+    }
+
     /// XXH3-128 of the bytes of a page that is sealed, and that the caller keeps from eviction.
     pub(crate) fn checksum(self, seed: u64) -> u128 {
         #[expect(unsafe_code, reason = "reading a page")]

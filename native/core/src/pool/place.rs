@@ -102,7 +102,7 @@ impl Place {
         })
     }
 
-    fn check_room(&self, pool_bytes: u64) -> Result<()> {
+    pub(super) fn check_room(&self, pool_bytes: u64) -> Result<()> {
         let Self::Directory {
             pool,
             huge_page_bytes,

@@ -27,7 +27,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps `len` bytes of `file`, which may still be shorter.
+    /// Maps `len` bytes of `file`, which may be shorter. Nothing is set aside for what it does not have yet.
     pub(super) fn map(file: impl AsFd, len: u64, what: &str) -> Result<Self> {
         let too_large = || {
             Error::new(
@@ -39,8 +39,17 @@ impl Region {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         #[expect(unsafe_code, reason = "mapping memory")]
         // SAFETY: a null hint lets the kernel choose addresses that nothing else uses.
-        let start = unsafe { mmap(ptr::null_mut(), len, access, MapFlags::SHARED, file, 0) }
-            .map_err(|errno| Error::io(format_args!("map {what} of {len} bytes"), errno.into()))?;
+        let start = unsafe {
+            mmap(
+                ptr::null_mut(),
+                len,
+                access,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                file,
+                0,
+            )
+        }
+        .map_err(|errno| Error::io(format_args!("map {what} of {len} bytes"), errno.into()))?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
         Ok(Self { start, len })
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::geometry::Geometry;
 use super::header::{FORMAT_VERSION, Header};
 use super::place::Place;
-use super::{PoolConfig, PoolKind, names};
+use super::{PoolConfig, PoolKind, machine, names};
 use crate::error::Result;
 use crate::process::ProcessIdentity;
 
@@ -46,7 +46,8 @@ impl Site {
             boot_id: config.boot_id,
             owner: ProcessIdentity::of(std::process::id())?,
             uid,
-            geometry: Geometry::of(config.pool_bytes, huge_page_bytes)?,
+            geometry: Geometry::of(config.pool_bytes, huge_page_bytes)?
+                .with_room_for(machine::memory_bytes().unwrap_or(0)),
             pool_path,
             socket: names::canonical(config.socket),
         };

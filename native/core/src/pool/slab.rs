@@ -57,6 +57,8 @@ pub(super) struct Slabs {
     free: BTreeSet<u32>,
     ready: u32,
     to_come: u32,
+    /// The first slab that is to go: from here on nothing is given or allocated.
+    end: u32,
     used_bytes: u64,
     used_pages: u64,
     moved: u64,
@@ -72,6 +74,7 @@ impl Slabs {
             free: BTreeSet::new(),
             ready: 0,
             to_come: count,
+            end: count,
             used_bytes: 0,
             used_pages: 0,
             moved: 0,
@@ -80,7 +83,7 @@ impl Slabs {
 
     /// The first `count` slabs have memory.
     pub(super) fn set_ready(&mut self, count: u32) {
-        for number in self.ready..count {
+        for number in self.ready..count.min(self.end) {
             if let Some(slab) = self.slabs.get_mut(number as usize) {
                 *slab = Slab::Free(None);
                 self.free.insert(number);
@@ -228,11 +231,11 @@ impl Slabs {
         }
     }
 
-    /// Frees a page; the slab becomes free with its last one.
-    pub(super) fn free(&mut self, slot: Slot) {
+    /// Frees a page; the slab becomes free with its last one. The bytes that it took; 0 for a page that is not taken.
+    pub(super) fn free(&mut self, slot: Slot) -> u64 {
         let (number, index) = self.geometry.place(slot);
         let Some(slab) = self.slabs.get_mut(number as usize) else {
-            return;
+            return 0;
         };
         let Slab::Owned {
             class: id,
@@ -240,21 +243,27 @@ impl Slabs {
             is_drained,
         } = slab
         else {
-            return;
+            return 0;
         };
         let Some(class) = self.classes.get_mut(id.0 as usize) else {
-            return;
+            return 0;
         };
         if !pages.free_bit(index) {
-            return;
+            return 0;
         }
-        self.used_bytes -= class.stride;
+        let stride = class.stride;
+        self.used_bytes -= stride;
         self.used_pages -= 1;
         if !*is_drained {
             class.free_pages += 1;
             class.partial.insert(number);
         }
         if pages.taken() == 0 {
+            if number >= self.end {
+                // Its class gave it up when the shrinking began.
+                *slab = Slab::Unready;
+                return stride;
+            }
             if !*is_drained {
                 class.free_pages -= u64::from(pages.len());
                 class.partial.remove(&number);
@@ -263,6 +272,7 @@ impl Slabs {
             *slab = Slab::Free(Some(*id));
             self.free.insert(number);
         }
+        stride
     }
 
     /// Stops allocation from the slab of `slot`; the slots of its pages that are taken.
@@ -290,6 +300,9 @@ impl Slabs {
     /// Allows allocation again, unless the slab became free.
     pub(super) fn end_drain(&mut self, slot: Slot) {
         let (number, _) = self.geometry.place(slot);
+        if number >= self.end {
+            return;
+        }
         let Some(Slab::Owned {
             class,
             pages,
@@ -306,5 +319,70 @@ impl Slabs {
             class.partial.insert(number);
         }
         *is_drained = false;
+    }
+
+    /// There will be `count` slabs, of which more have memory to come.
+    pub(super) fn begin_growth(&mut self, count: u32) {
+        self.slabs.resize_with(count as usize, || Slab::Unready);
+        self.end = count;
+        self.to_come = count - self.ready.min(count);
+    }
+
+    /// Stops allocation from slab `count` on, and takes from its class what is free there.
+    pub(super) fn begin_shrinking(&mut self, count: u32) {
+        self.end = count;
+        self.free.split_off(&count);
+        for (number, slab) in (0..).zip(&mut self.slabs).skip(count as usize) {
+            match slab {
+                Slab::Unready => {}
+                Slab::Free(_) => *slab = Slab::Unready,
+                Slab::Owned {
+                    class,
+                    pages,
+                    is_drained,
+                } => {
+                    if let Some(class) = self.classes.get_mut(class.0 as usize) {
+                        class.slabs -= 1;
+                        class.free_pages -= u64::from(pages.free());
+                        class.partial.remove(&number);
+                    }
+                    *is_drained = true;
+                }
+            }
+        }
+    }
+
+    /// Forgets the slabs that went, which have no page any more.
+    pub(super) fn end_shrinking(&mut self) {
+        self.slabs.truncate(self.end as usize);
+        self.ready = self.ready.min(self.end);
+    }
+
+    /// Gives the slabs that were to go back to their classes.
+    pub(super) fn cancel_shrinking(&mut self) {
+        let first = std::mem::replace(&mut self.end, self.slabs.len() as u32);
+        for (number, slab) in (0..self.ready).zip(&mut self.slabs).skip(first as usize) {
+            match slab {
+                Slab::Unready => {
+                    *slab = Slab::Free(None);
+                    self.free.insert(number);
+                }
+                Slab::Free(_) => {}
+                Slab::Owned {
+                    class,
+                    pages,
+                    is_drained,
+                } => {
+                    if let Some(class) = self.classes.get_mut(class.0 as usize) {
+                        class.slabs += 1;
+                        class.free_pages += u64::from(pages.free());
+                        if pages.free() > 0 {
+                            class.partial.insert(number);
+                        }
+                    }
+                    *is_drained = false;
+                }
+            }
+        }
     }
 }

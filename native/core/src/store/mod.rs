@@ -7,6 +7,7 @@ mod inspector;
 mod lookup;
 mod namespace;
 mod reclaim;
+mod relocate;
 mod resize;
 mod save;
 mod scrub;
@@ -23,6 +24,7 @@ pub use config::{SCRUB_PERIOD, StoreConfig};
 pub use evict::Evicted;
 pub use lookup::Hits;
 pub use namespace::{NamespaceSnapshot, PINNED_PERCENT};
+pub(crate) use resize::MemoryUser;
 pub use resize::Resized;
 pub use save::{PARTIAL_BLOCK_TTL, PageWriter, Reserved};
 pub use snapshot::{ChecksumSnapshot, PoolSnapshot, SpaceSnapshot, StoreSnapshot};
@@ -41,7 +43,7 @@ use crate::eviction::{PolicyKind, Tick};
 use crate::index::Index;
 use crate::pool::{PagePtr, Pool, PoolConfig};
 use crate::space::{SpaceGeometry, SpaceId, SpaceKey};
-use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, OnceLock, Ordering, Weak};
 use evictor::Evictor;
 use inspector::Inspector;
 use space::Spaces;
@@ -60,6 +62,10 @@ pub struct Store {
     inspector: Inspector,
     /// Who makes room; taken before any other lock.
     reclaim_turn: Mutex<()>,
+    /// Who resizes the pool; taken before any other lock.
+    resizing: Mutex<()>,
+    is_closing: AtomicBool,
+    memory_user: OnceLock<Weak<dyn MemoryUser>>,
     policy: PolicyKind,
     verify: Verify,
     tier: Option<Tier>,
@@ -125,6 +131,9 @@ impl Store {
             evictor: Evictor::default(),
             inspector: Inspector::default(),
             reclaim_turn: Mutex::new(()),
+            resizing: Mutex::new(()),
+            is_closing: AtomicBool::new(false),
+            memory_user: OnceLock::new(),
             policy: config.policy,
             verify: config.verify,
             tier,
@@ -139,6 +148,7 @@ impl Store {
         if let Some(tier) = &store.tier {
             tier.start(&store)?;
         }
+        store.fit_taken_over()?;
         Ok(store)
     }
 
@@ -155,6 +165,12 @@ impl Store {
     /// The whole pool's memory, of which [`Store::ready_bytes`] may be touched.
     pub(crate) fn memory(&self) -> PagePtr {
         self.pool.memory()
+    }
+
+    /// Who is told before memory of the pool goes; there is one at most.
+    pub(crate) fn set_memory_user(&self, user: Weak<dyn MemoryUser>) {
+        // A second one would have to be told too, and there is none.
+        let _ = self.memory_user.set(user);
     }
 
     /// The space of this key: made if it is new.
@@ -176,6 +192,8 @@ impl Store {
     /// `Io` when a file cannot be removed.
     pub fn close(&self, purge: bool) -> Result<u64> {
         let wait = if purge { Duration::ZERO } else { CHECKSUM_WAIT };
+        self.is_closing.store(true, Ordering::Relaxed);
+        let _resizing = self.resizing.lock();
         self.evictor.stop();
         self.inspector.stop(Instant::now() + wait);
         self.evictor.join()?;

@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// Evicts a block unless it is pinned, being saved or gone; whether it went.
-    fn evict(&self, block: BlockId) -> bool {
+    pub(super) fn evict(&self, block: BlockId) -> bool {
         let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
         let removed = self.index.evict(block, leave);
         removed.iter().for_each(|removed| self.discard(removed));
@@ -136,7 +136,9 @@ impl Store {
                 Stage::Condemned => {}
             }
         }
-        removed.slots.iter().for_each(|slot| self.pool.free(*slot));
+        for slot in &removed.slots {
+            self.pool.free(*slot);
+        }
     }
 
     /// Evicts all blocks of the slab that has a page of this block, or none of them; whether they went.
@@ -158,7 +160,7 @@ impl Store {
     }
 
     /// The block of a taken slot, by its record, if it could be evicted now.
-    fn evictable_block_at(&self, slot: Slot) -> Option<BlockId> {
+    pub(super) fn evictable_block_at(&self, slot: Slot) -> Option<BlockId> {
         let record = self.pool.slots.read(slot)?;
         let block = self.index.evictable(&BlockKey {
             hash: record.hash,

@@ -115,7 +115,7 @@ impl Store {
         PoolSnapshot {
             kind: self.pool.kind(),
             path: self.pool.path().map(Into::into),
-            bytes: self.pool.bytes(),
+            bytes: state.bytes,
             ready_bytes: state.ready_bytes,
             used_bytes: state.used_bytes,
             slab_bytes: self.pool.slab_bytes(),

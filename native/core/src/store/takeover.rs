@@ -63,17 +63,22 @@ impl Store {
         self.counts.sequence.store(newest, Ordering::Relaxed);
         // Newest first: of two records of one page the higher sequence counts.
         let mut found = Vec::new();
-        for (_, slot) in pages.into_iter().rev() {
+        let mut last_sequence = None;
+        for (sequence, slot) in pages.into_iter().rev() {
             if let Some(whole) = self.find(slot, start) {
                 found.extend(whole);
             } else {
                 self.pool.free(slot);
-                report.bad_records += 1;
+                // A page that was being moved is there twice under one sequence.
+                report.bad_records += u64::from(last_sequence != Some(sequence));
             }
+            last_sequence = Some(sequence);
         }
         for removed in self.index.remove_partial() {
             report.incomplete_pages += removed.slots.len() as u64;
-            removed.slots.iter().for_each(|slot| self.pool.free(*slot));
+            for slot in &removed.slots {
+                self.pool.free(*slot);
+            }
         }
         for whole in found.into_iter().rev() {
             report.bytes += self.keep(&whole)?;

@@ -1,6 +1,7 @@
 //! The two files of a pool, on a real /dev/shm.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -20,6 +21,13 @@ pub(super) fn config(pool_bytes: u64, dir: &Path) -> PoolConfig<'_> {
         socket: dir,
         boot_id: 42,
     }
+}
+
+/// The header of this slot table.
+pub(super) fn header_of(slots: &Path) -> Header {
+    let mut bytes = [0; 4096];
+    fs::File::open(slots).unwrap().read_exact(&mut bytes).unwrap();
+    Header::decode(&bytes).unwrap()
 }
 
 fn names_in(dir: &Path) -> Vec<String> {
@@ -55,7 +63,7 @@ fn the_header_says_whose_pool_it_is() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let pool = Pool::open(config(4 * MIB, dir.path())).unwrap();
     let stem = names::stem(geteuid().as_raw(), dir.path());
-    let header = Header::decode(&fs::read(dir.path().join(names::slots_file(&stem))).unwrap()).unwrap();
+    let header = header_of(&dir.path().join(names::slots_file(&stem)));
     assert_eq!(header.owner.pid, std::process::id());
     assert_eq!((header.boot_id, header.format_version), (42, 1));
     assert_eq!(Some(header.pool_path.as_path()), pool.path());

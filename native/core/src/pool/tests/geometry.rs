@@ -37,7 +37,7 @@ proptest! {
         let slab = slab.index(geometry.slabs() as usize) as u32;
         let page = page.index((geometry.slab_bytes / stride) as usize) as u32;
         let slot = Slot(geometry.first_slot(slab).0 + page);
-        prop_assert!(slot.0 < geometry.slots());
+        prop_assert!(slot.0 < geometry.slots);
         prop_assert_eq!(geometry.place(slot), (slab, page));
         let offset = geometry.offset(slot, stride);
         prop_assert!(stride >= page_bytes && stride % 4096 == 0);

@@ -20,13 +20,14 @@ fn out_of_memory_midway_leaves_a_smaller_pool_that_works_and_says_so() {
         Place::choose(Some(dir.path()), MIB).unwrap(),
     );
     let pool = pool.unwrap();
-    grow(&pool, |pool, offset, bytes| {
+    let once = |pool: &Pool, offset, bytes| {
         if offset > 0 {
             Err(Errno::NOSPC)
         } else {
             allocate_file(pool, offset, bytes)
         }
-    });
+    };
+    grow(&pool, pool.bytes(), once, |_| true);
     let state = pool.state();
     assert_eq!((state.ready_bytes, state.is_growing), (64 * MIB, false));
     let problem = state.problem.unwrap();
@@ -53,7 +54,7 @@ fn anonymous_memory_works_like_a_file() {
         reason: "a test".to_owned(),
     };
     let pool = Pool::create(config(4 * MIB, dir.path()), 0, "stem", place).unwrap();
-    grow(&pool, allocate_file);
+    grow(&pool, pool.bytes(), allocate_file, |_| true);
     assert_eq!(
         (pool.kind(), pool.path(), pool.fallback()),
         (PoolKind::Memfd, None, Some("a test"))

@@ -17,7 +17,7 @@ fn headers() -> impl Strategy<Value = Header> {
     let owners = (any::<u32>(), any::<u64>());
     let paths = || prop::collection::vec(1_u8.., 0..2500);
     (
-        any::<[u32; 2]>(),
+        any::<[u32; 3]>(),
         kinds,
         any::<u64>(),
         owners,
@@ -26,7 +26,7 @@ fn headers() -> impl Strategy<Value = Header> {
     )
         .prop_map(
             |(
-                [format_version, uid],
+                [format_version, uid, slots],
                 kind,
                 boot_id,
                 (pid, start_time_ticks),
@@ -43,7 +43,8 @@ fn headers() -> impl Strategy<Value = Header> {
                 uid,
                 geometry: Geometry {
                     pool_bytes,
-                    slab_bytes: slab_bytes.max(1),
+                    slab_bytes,
+                    slots,
                 },
                 pool_path: PathBuf::from(OsString::from_vec(path)),
                 socket: PathBuf::from(OsString::from_vec(socket)),

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use super::files::config;
+use super::files::{config, header_of};
 use crate::error::ErrorKind;
 use crate::pool::geometry::Geometry;
 use crate::pool::header::Header;
@@ -85,7 +85,7 @@ impl Left {
     }
 
     fn header(&self) -> Header {
-        Header::decode(&fs::read(&self.slots).unwrap()).unwrap()
+        header_of(&self.slots)
     }
 
     fn write_header(&self, header: &Header) {
@@ -189,10 +189,12 @@ fn an_owner_that_let_its_lock_go_is_waited_for_until_it_has_ended() {
 
 #[test]
 fn an_own_pool_that_is_not_as_it_would_be_made_is_replaced() {
-    let changes: [fn(&mut Header); 6] = [
+    let changes: [fn(&mut Header); 8] = [
         |header| header.format_version = 2,
-        |header| header.geometry = Geometry::of(3 * MIB, 0).unwrap(),
+        |header| header.geometry.slab_bytes = 0,
+        |header| header.geometry.slab_bytes += 4096,
         |header| header.geometry.slab_bytes *= 2,
+        |header| header.geometry.slots = 1,
         |header| header.kind = PoolKind::Hugetlbfs,
         |header| header.socket = PathBuf::from("/another.sock"),
         |header| header.socket = PathBuf::new(),

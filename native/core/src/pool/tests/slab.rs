@@ -40,6 +40,7 @@ fn ready() -> (Geometry, Slabs, Vec<ClassId>) {
     let geometry = Geometry {
         pool_bytes: SLABS * SLAB_BYTES,
         slab_bytes: SLAB_BYTES,
+        slots: (SLABS * SLAB_BYTES / 4096) as u32,
     };
     let mut slabs = Slabs::new(geometry);
     let classes = STRIDES.iter().map(|stride| slabs.class(*stride)).collect();
@@ -169,6 +170,7 @@ fn slabs_without_memory_are_not_given() {
     let geometry = Geometry {
         pool_bytes: SLABS * SLAB_BYTES,
         slab_bytes: SLAB_BYTES,
+        slots: (SLABS * SLAB_BYTES / 4096) as u32,
     };
     let mut slabs = Slabs::new(geometry);
     let class = slabs.class(SLAB_BYTES);

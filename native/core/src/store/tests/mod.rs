@@ -10,6 +10,7 @@ mod lookup;
 mod machine;
 mod partial;
 mod pressure;
+mod resize;
 mod saving;
 mod slab_moves;
 mod spaces;

@@ -137,17 +137,6 @@ fn a_close_says_what_stays_and_a_purge_leaves_nothing() {
 }
 
 #[test]
-fn a_pool_of_another_size_is_replaced() {
-    let fixture = Fixture::new(4 * MIB);
-    let space = fixture.space(&[5000]);
-    save(&fixture, space, 1, 10);
-    let fixture = fixture.reopen(|config| config.pool_bytes = 8 * MIB);
-    let snapshot = fixture.snapshot();
-    assert_eq!((snapshot.pool.bytes, snapshot.pool.used_bytes), (8 * MIB, 0));
-    assert!(snapshot.taken_over.is_none() && snapshot.spaces.is_empty());
-}
-
-#[test]
 fn the_oldest_blocks_go_first_after_a_take_over() {
     let fixture = Fixture::new(4 * MIB);
     let space = fixture.store.space(key(0), geometry(&[64 << 10])).unwrap();

@@ -14,7 +14,7 @@ use crate::pool::Slot;
 use crate::space::{SpaceId, SpaceKey};
 use crate::store::tests::crash_copy::OpenFiles;
 use crate::store::tests::crash_points;
-use crate::store::tests::fixture::{Fixture, Hash, MIB, config, geometry, random_hash};
+use crate::store::tests::fixture::{Fixture, Hash, MIB, config, eventually, geometry, random_hash};
 use crate::store::{Reserved, Store, StoreConfig};
 use crate::sync::Arc;
 
@@ -137,6 +137,7 @@ impl Oracle {
 
 /// Nothing is pinned, so all of the pool can be had.
 fn check_whole_pool(store: &Arc<Store>) {
+    eventually("the pool is whole", || !store.snapshot().pool.is_growing);
     let key = SpaceKey {
         namespace: random_hash(),
         group: 0,

@@ -27,7 +27,7 @@ fn half_saved(machine: &mut Machine, block: Block) -> Result<(), TestCaseError> 
 }
 
 /// Steps, and whether the process ends at each of their stores; others only bring about what these need.
-const ACTS: [(bool, Act); 16] = [
+const ACTS: [(bool, Act); 19] = [
     (true, |machine| save(machine, PAIRS, 0..2)),
     (true, |machine| half_saved(machine, (PAIRS, 4))),
     (true, |machine| {
@@ -66,6 +66,10 @@ const ACTS: [(bool, Act); 16] = [
     }),
     (true, |machine| machine.make_room(PAIRS)),
     (true, |machine| save(machine, SLABS, 4..6)),
+    (false, |machine| save(machine, PAIRS, 8..12)),
+    // Pages move out of the slabs that go.
+    (true, |machine| machine.resize(2)),
+    (true, |machine| machine.resize(4)),
 ];
 
 #[test]

@@ -14,7 +14,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::eviction::PolicyKind;
-use model::{HASHES, LOADERS, Machine};
+use model::{HASHES, LOADERS, Machine, POOL_BYTES};
+
+use super::fixture::MIB;
 
 const OWNERS: u64 = 2;
 
@@ -54,6 +56,9 @@ enum Step {
         space: usize,
     },
     DropPartial,
+    Resize {
+        slabs: u64,
+    },
     Checksum(prop::sample::Index),
     Wait(Duration),
     Crash,
@@ -80,6 +85,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..OWNERS).prop_map(Step::EndOwner),
         2 => space().prop_map(|space| Step::MakeRoom { space }),
         1 => Just(Step::DropPartial),
+        1 => (2..=POOL_BYTES / MIB).prop_map(|slabs| Step::Resize { slabs }),
         6 => which().prop_map(Step::Checksum),
         1 => Just(Step::Crash),
         1 => (0..400_u64).prop_map(|seconds| Step::Wait(Duration::from_secs(seconds))),
@@ -127,6 +133,7 @@ impl Machine {
             Step::EndOwner(owner) => self.end_owner(owner)?,
             Step::MakeRoom { space } => self.make_room(space)?,
             Step::DropPartial => self.drop_partial()?,
+            Step::Resize { slabs } => self.resize(slabs)?,
             Step::Checksum(which) => self.make_checksums(|lacking| which.index(lacking)),
             Step::Crash => {}
             Step::Wait(time) => self.wait(time),

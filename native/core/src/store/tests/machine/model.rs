@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
 use super::crash::{Crashes, Oracle};
+use crate::error::ErrorKind;
 use crate::eviction::PolicyKind;
 use crate::index::BlockKey;
 use crate::lease::{LEASE_TTL, LeaseId, LeaseTable, LoadPass};
+use crate::progress::Progress;
 use crate::space::{SpaceId, SpaceKey};
 use crate::store::evictor::make_room_ahead;
 use crate::store::tests::crash_points;
@@ -157,6 +159,40 @@ impl Machine {
         let class = store.spaces.get(self.spaces[space]).unwrap().shards[0].class;
         make_room_ahead(store, class);
         self.notice_evictions()
+    }
+
+    /// Gives the pool this many slabs, which blocks in use can prevent.
+    pub(super) fn resize(&mut self, slabs: u64) -> Result<(), TestCaseError> {
+        let lacks_checksum = |machine: &Self| {
+            let checked = machine.oracle.checked.borrow();
+            machine
+                .filled
+                .keys()
+                .any(|block| machine.is_whole(*block) && !checked.contains(block))
+        };
+        // A move makes them, and the model does not know of which blocks.
+        while lacks_checksum(self) {
+            self.make_checksums(|_| 0);
+        }
+        let before = self.fixture.snapshot().pool.bytes;
+        let resized = self
+            .fixture
+            .store
+            .resize(slabs * MIB, &Progress::default(), Duration::ZERO);
+        self.notice_evictions()?;
+        let after = self.fixture.snapshot().pool.bytes;
+        match resized {
+            Ok(resized) => prop_assert_eq!(
+                (resized.before_bytes, resized.bytes, after),
+                (before, slabs * MIB, after)
+            ),
+            Err(error) => {
+                prop_assert_eq!((error.kind(), after), (ErrorKind::Conflict, before));
+                let is_held = self.filled.keys().any(|block| self.is_held(*block));
+                prop_assert!(is_held || !self.writers.is_empty(), "nothing is in use");
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn reserve(&mut self, block: Block, shard: usize) -> Result<bool, TestCaseError> {
@@ -320,7 +356,7 @@ impl Machine {
         );
 
         let slabs = self.spaces[2];
-        let writers: Vec<_> = (0..POOL_BYTES / MIB)
+        let writers: Vec<_> = (0..self.fixture.snapshot().pool.bytes / MIB)
             .map(|_| self.fixture.reserve(slabs, 0, &random_hash()))
             .collect();
         prop_assert!(
