@@ -21,10 +21,10 @@ pub struct Resized {
     pub before_bytes: u64,
     /// Bytes of the pool now: what was asked for in whole slabs, or how far a resize came that was cancelled.
     pub bytes: u64,
-    /// Pages that moved to other places of the pool.
-    pub moved_pages: u64,
-    /// Pages whose blocks went for good, because there was no room for them.
-    pub dropped_pages: u64,
+    /// Blocks that moved to other places of the pool.
+    pub moved_blocks: u64,
+    /// Blocks evicted because there was no room for them elsewhere.
+    pub evicted_blocks: u64,
 }
 
 /// A device that has the pool's memory, and has to let go of it before the system gets it back.
@@ -151,15 +151,15 @@ impl Store {
         let mut last_gone = Instant::now();
         loop {
             let mut in_use = 0_u64;
-            let gone_before = resized.moved_pages + resized.dropped_pages;
+            let gone_before = resized.moved_blocks + resized.evicted_blocks;
             let mut next = first;
             while let Some(slot) = self.pool.next_taken(next) {
                 if !goes_on() {
                     return Ok(false);
                 }
-                match self.vacate(slot) {
-                    Vacated::Moved => resized.moved_pages += 1,
-                    Vacated::Evicted => resized.dropped_pages += 1,
+                match self.vacate(slot, first) {
+                    Vacated::Moved => resized.moved_blocks += 1,
+                    Vacated::Evicted => resized.evicted_blocks += 1,
                     Vacated::InUse => in_use += 1,
                 }
                 next = Slot(slot.0 + 1);
@@ -167,13 +167,13 @@ impl Store {
             if in_use == 0 && self.pool.next_taken(first).is_none() {
                 return Ok(true);
             }
-            if resized.moved_pages + resized.dropped_pages > gone_before {
+            if resized.moved_blocks + resized.evicted_blocks > gone_before {
                 last_gone = Instant::now();
             } else if last_gone.elapsed() >= patience {
                 return Err(Error::new(
                     ErrorKind::Conflict,
                     format!(
-                        "{in_use} pages in the part of the memory tier that should go are in use by engines: try again, or stop them"
+                        "pages in the part of the memory tier that should go are in use by engines, {in_use} of them: try again, or stop the engines"
                     ),
                 ));
             }

@@ -47,7 +47,7 @@ fn a_smaller_pool_keeps_its_hottest_blocks_and_gives_the_rest_of_its_memory_back
     let progress = Progress::default();
     let resized = fixture.store.resize_memory(5 * MIB + 1, &progress).unwrap();
     assert_eq!((resized.before_bytes, resized.bytes), (16 * MIB, 5 * MIB));
-    assert!(resized.moved_pages > 0);
+    assert!(resized.moved_blocks > 0);
     assert_eq!(progress.snapshot().bytes, 11 * MIB);
     assert_eq!(progress.snapshot().bytes_expected, 11 * MIB);
     check(&fixture, space, &hot);
