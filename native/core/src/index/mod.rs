@@ -197,9 +197,10 @@ impl Index {
         })
     }
 
-    /// The slot of some shard of a block, whose pages may be gone by the time that the caller looks.
-    pub(crate) fn any_slot(&self, block: BlockId) -> Option<Slot> {
-        self.part(block)?.any_slot(block.number())
+    /// The slots of the filled shards of a block, whose pages may be gone by the time that the caller looks.
+    pub(crate) fn slots(&self, block: BlockId) -> Vec<Slot> {
+        self.part(block)
+            .map_or_else(Vec::new, |part| part.slots(block.number()))
     }
 
     /// The block of this key if `evict` could take it out now.

@@ -154,11 +154,6 @@ impl Part {
         is_there
     }
 
-    /// The slot of some filled shard.
-    pub(super) fn any_slot(&self, number: u32) -> Option<Slot> {
-        self.slots(number).first().copied()
-    }
-
     /// Takes a block out.
     pub(super) fn remove(&mut self, hash_of: impl Fn(&BlockKey) -> u64, number: u32) -> Option<Removed> {
         let slots = self.slots(number);

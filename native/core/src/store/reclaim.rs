@@ -143,7 +143,7 @@ impl Store {
 
     /// Evicts all blocks of the slab that has a page of this block, or none of them; whether they went.
     fn empty_slab_of(&self, block: BlockId) -> bool {
-        let Some(slot) = self.index.any_slot(block) else {
+        let Some(slot) = self.index.slots(block).first().copied() else {
             return false;
         };
         let slots = self.pool.begin_drain(slot);

@@ -3,9 +3,8 @@
 use super::Store;
 use super::reclaim::Reclaimed;
 use super::space::Space;
-use super::verify::checksum_seed;
 use crate::index::BlockId;
-use crate::pool::{Slot, SlotRecord, SlotState};
+use crate::pool::{Slot, SlotState};
 
 /// Victims that one move asks for in one go.
 const VICTIMS_OF_A_MOVE: usize = 64;
@@ -33,10 +32,14 @@ impl Store {
         let Some(block) = self.evictable_block_at(slot) else {
             return Vacated::InUse;
         };
+        let leaving = |slot: &Slot| *slot >= first;
+        for slot in self.index.slots(block).into_iter().filter(leaving) {
+            // In its old place, where those who wait for it look for it.
+            self.make_checksum(slot);
+        }
         let moved = self.inspect(slot, |space, block, _, _| {
-            let slots = (0..space.shards.len()).filter_map(|shard| self.index.slot(block, shard as u16));
-            let mut leaving = slots.filter(|slot| *slot >= first);
-            leaving.try_for_each(|slot| self.relocate(space, block, slot))
+            let mut slots = self.index.slots(block).into_iter().filter(leaving);
+            slots.try_for_each(|slot| self.relocate(space, block, slot))
         });
         match moved {
             Some(Ok(())) => Vacated::Moved,
@@ -48,7 +51,13 @@ impl Store {
 
     /// Copies a page, which the caller keeps from eviction, to another place.
     fn relocate(&self, space: &Space, block: BlockId, from: Slot) -> Result<(), Stays> {
-        let record = self.pool.slots.read(from).ok_or(Stays::InUse)?;
+        // One without a checksum would never get it in another place.
+        let record = self
+            .pool
+            .slots
+            .read(from)
+            .filter(|record| record.checksum.is_some());
+        let record = record.ok_or(Stays::InUse)?;
         let pages = space.shards.get(record.shard as usize).ok_or(Stays::InUse)?;
         let has_room = || self.pool.room(pages.class).free_pages > 0;
         while self.make_room(pages.class, VICTIMS_OF_A_MOVE, has_room) == Reclaimed::Some {}
@@ -56,11 +65,6 @@ impl Store {
         let page_at = |slot| self.pool.page(slot, pages.stride, pages.page_bytes);
         let has_moved = page_at(from).zip(page_at(to)).is_some_and(|(page, copy)| {
             page.copy_to(copy);
-            let checksum = || copy.checksum(checksum_seed(space, &record));
-            let record = SlotRecord {
-                checksum: Some(record.checksum.unwrap_or_else(checksum)),
-                ..record.clone()
-            };
             // From here on two records name one page, of which a take-over believes either: both places have its bytes.
             let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
             self.pool.slots.write(to, &record).is_ok()
