@@ -105,6 +105,9 @@ impl Pool {
             growth.bytes
         };
         self.set_growing(bytes);
+        // Growing that was stopped may have got memory that nobody was told of.
+        ftruncate(&*self.files.pool, bytes)
+            .map_err(|errno| Error::io("give memory of the pool back", errno.into()))?;
         self.files.set_pool_bytes(bytes)
     }
 
