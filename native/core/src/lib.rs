@@ -3,6 +3,7 @@
 //! Knows nothing of gRPC, HTTP, Python or vLLM.
 
 mod arena;
+mod checksum;
 pub mod copy;
 pub mod cuda;
 pub mod error;

@@ -22,8 +22,8 @@ pub struct SsdPathConfig {
     pub capacity: u64,
 }
 
-/// The smallest capacity of a path: four of the smallest segments, and what names the path.
-pub const MIN_CAPACITY: u64 = (16 << 20) + 4096;
+/// The smallest capacity of a path: some of the smallest segments.
+pub const MIN_CAPACITY: u64 = 32 << 20;
 
 /// How bytes get to the disks and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -1,29 +1,27 @@
 //! A block's place on a disk, kept from reuse.
 
+use super::index::{Entry, Handle, SpaceInfo};
+use super::path::SegmentPin;
+use crate::pool::PagePtr;
+use crate::sync::Arc;
+
 /// Where a block is: its bytes stay there as long as this lives.
 #[derive(Debug)]
 pub struct Extent {
-    bytes: u64,
+    pub(super) pin: SegmentPin,
+    pub(super) handle: Handle,
+    pub(super) entry: Entry,
+    pub(super) space: Arc<SpaceInfo>,
 }
 
 impl Extent {
     /// Bytes of the block's pages, without what pads them.
     pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
-/// A read that may not have begun yet: dropping this takes such a read back, and its `done` is dropped uncalled.
-#[derive(Debug)]
-#[must_use = "dropping it takes the read back"]
-pub struct ReadTicket {}
-
-impl ReadTicket {
-    /// Takes the read back unless it has begun; whether it was, so that `done` will never be called.
-    pub fn cancel(self) -> bool {
-        false
+        self.space.bytes
     }
 
-    /// Lets the read go on by itself.
-    pub fn detach(self) {}
+    /// Whether these pages are what a block of this space is read into.
+    pub(super) fn fits(&self, pages: &[PagePtr]) -> bool {
+        self.space.fits(pages)
+    }
 }

@@ -3,34 +3,56 @@
 //! `native/docs/format.md` has the files byte by byte.
 
 mod block;
+mod budget;
+mod check;
 mod config;
+mod counts;
 mod extent;
+mod format;
+mod inbox;
+mod index;
+mod io;
+mod path;
+mod paths;
+mod queue;
+mod read;
 mod snapshot;
+#[cfg(test)]
+mod tests;
+mod tier;
+mod verify;
 
 pub use block::{
     BlockOrder, BlockWrite, Evicted, PathFiles, Priority, ReadDone, Refused, SsdBlock, SsdSpace, SsdSpaceId,
     VerifyProgress, WriteDone,
 };
 pub use config::{IoEngineKind, MIN_CAPACITY, SsdConfig, SsdPathConfig};
-pub use extent::{Extent, ReadTicket};
+pub use extent::Extent;
+pub use read::ReadTicket;
 pub use snapshot::{
     FIRST_LATENCY_BOUND_NS, LATENCY_BUCKETS, LatencyCounts, PathState, Recovery, SsdPathSnapshot, SsdRate,
     SsdSnapshot,
 };
 
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::PagePtr;
 use crate::space::{SpaceGeometry, SpaceKey};
+use budget::today;
+use inbox::{Event, Removal};
+use index::{Found, Place};
+use io::Engines;
+use queue::Queued;
+use read::Read;
+use tier::{Tier, padded_hash};
 
 /// The SSD tier.
 #[derive(Debug)]
 pub struct Ssd {
-    config: SsdConfig,
+    tier: Arc<Tier>,
+    write_budget: Option<u64>,
 }
 
 impl Ssd {
@@ -39,17 +61,30 @@ impl Ssd {
     /// A path that cannot be read or written is offline, and is tried again.
     ///
     /// # Errors
-    /// `Config` for a path that no tier can have, `Conflict` for one that is another daemon's, machine's or format's.
+    /// `Config` for a path that no tier can have, `Conflict` for one that is another daemon's, machine's or format's,
+    /// `Permission` for one that this user may not use.
     pub fn open(config: SsdConfig) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { config }))
+        let engines = Box::new(config.engine);
+        Self::open_with(config, engines)
+    }
+
+    /// Opens all paths, which engines of this source read and write.
+    fn open_with(config: SsdConfig, engines: Engines) -> Result<Arc<Self>> {
+        let ssd = Arc::new(Self {
+            tier: Tier::new(&config, engines)?,
+            write_budget: config.write_budget,
+        });
+        ssd.add_paths(config.paths)?;
+        Ok(ssd)
     }
 
     /// The space of this key: made if it is new. The paths hear of it with its first block.
     ///
     /// # Errors
-    /// `Conflict` for a key that has another geometry: [`Ssd::remove_space`] lets it have a new one. `Limit` for too many spaces.
-    pub fn space(&self, _key: SpaceKey, _geometry: &SpaceGeometry) -> Result<SsdSpaceId> {
-        Err(not_yet())
+    /// `Conflict` for a key that has blocks of another geometry: [`Ssd::remove_space`] lets it have a new one. `Invalid` for a
+    /// geometry of no block, `Limit` for too many spaces.
+    pub fn space(&self, key: SpaceKey, geometry: &SpaceGeometry) -> Result<SsdSpaceId> {
+        self.tier.index.lock().spaces.get_or_make(key, geometry)
     }
 
     /// Whether a block could be read now.
@@ -58,8 +93,8 @@ impl Ssd {
     }
 
     /// Where a block is. Its bytes stay there as long as the answer lives, so let it go soon; no use is counted.
-    pub fn find(&self, _space: SsdSpaceId, _hash: &[u8]) -> Option<Extent> {
-        None
+    pub fn find(&self, space: SsdSpaceId, hash: &[u8]) -> Option<Extent> {
+        self.tier.find(space, &padded_hash(hash)?)
     }
 
     /// Begins to write a block, on whichever path is free first; never waits for a disk.
@@ -69,13 +104,59 @@ impl Ssd {
     ///
     /// # Errors
     /// Why it is not written: the write is dropped, `done` not called.
-    pub fn write(&self, _write: BlockWrite) -> std::result::Result<(), Refused> {
-        Err(Refused::Offline)
+    pub fn write(&self, write: BlockWrite) -> std::result::Result<(), Refused> {
+        let accepted = self.accept(write);
+        match accepted {
+            Ok(()) => self.tier.wake_paths(),
+            Err(refused) => {
+                let reasons = Refused::ALL.iter().zip(&self.tier.refused);
+                reasons
+                    .filter(|(reason, _)| **reason == refused)
+                    .for_each(|(_, count)| count.add(1));
+            }
+        }
+        accepted
+    }
+
+    fn accept(&self, write: BlockWrite) -> std::result::Result<(), Refused> {
+        let hash = padded_hash(&write.hash).ok_or(Refused::Unfit)?;
+        let found = {
+            let index = self.tier.index.lock();
+            let space = index.spaces.get(write.space.0).ok_or(Refused::Unfit)?;
+            let found = index.find(write.space, &hash);
+            (space, found.is_some_and(|found| found.segment.path.is_usable()))
+        };
+        let (space, is_present) = found;
+        let is_fit = space.fits(&write.pages)
+            && write.checksums.len() == write.pages.len()
+            && write.hash.len() == space.geometry.hash_bytes as usize;
+        if !is_fit {
+            return Err(Refused::Unfit);
+        }
+        if is_present || self.tier.queue.has(write.space, &hash) {
+            return Err(Refused::Present);
+        }
+        let paths = self.tier.paths.read();
+        let mut usable = paths.iter().filter(|path| path.is_usable()).peekable();
+        if usable.peek().is_none() {
+            return Err(Refused::Offline);
+        }
+        if !usable.all(|path| space.padded_bytes <= path.largest_block()) {
+            return Err(Refused::Unfit);
+        }
+        drop(paths);
+        if !self.tier.queue.has_room(space.padded_bytes) {
+            return Err(Refused::Busy);
+        }
+        if !self.tier.budget.take(today(), space.padded_bytes) {
+            return Err(Refused::Budget);
+        }
+        self.tier.queue.push(Queued { write, space, hash })
     }
 
     /// Waits until a write would not be refused as `Busy`; false when `deadline` passes before.
-    pub fn wait_for_room(&self, _deadline: Instant) -> bool {
-        true
+    pub fn wait_for_room(&self, deadline: Instant) -> bool {
+        self.tier.queue.wait_for_room(deadline)
     }
 
     /// Begins to read a block into `pages`, one a shard, which nobody else may touch until `done` is called or dropped.
@@ -85,113 +166,161 @@ impl Ssd {
     /// tier then. `Invalid` for pages of another number or length than the block's.
     pub fn read(
         &self,
-        _extent: Extent,
-        _pages: Vec<PagePtr>,
-        _priority: Priority,
+        extent: Extent,
+        pages: Vec<PagePtr>,
+        priority: Priority,
         done: ReadDone,
     ) -> ReadTicket {
-        done(Err(not_yet()));
-        ReadTicket {}
+        if !extent.fits(&pages) {
+            let message =
+                "the pages to read a block into are not as many or as long as its own: give one a shard";
+            done(Err(Error::new(ErrorKind::Invalid, message)));
+            return ReadTicket::ended();
+        }
+        self.tier.index.lock().segments.mark_used(extent.handle);
+        self.begin_read(extent, pages, priority, done)
+    }
+
+    fn begin_read(
+        &self,
+        extent: Extent,
+        pages: Vec<PagePtr>,
+        priority: Priority,
+        done: ReadDone,
+    ) -> ReadTicket {
+        let path = Arc::clone(extent.pin.path());
+        path.reads.add(&path, Read { extent, pages, done }, priority)
     }
 
     /// Waits until everything that was accepted so far is safe from a loss of power.
     ///
     /// # Errors
     /// `Io` when a path failed meanwhile or `deadline` passes before.
-    pub fn flush(&self, _deadline: Instant) -> Result<()> {
-        Ok(())
+    pub fn flush(&self, deadline: Instant) -> Result<()> {
+        if !self.tier.queue.wait_until_taken(deadline) {
+            return Err(late("writing what was accepted"));
+        }
+        let paths = self.tier.paths.read().clone();
+        let usable = paths.iter().filter(|path| path.is_usable());
+        let answers: Vec<_> = usable.map(|path| path.ask(Event::Flush)).collect();
+        answers
+            .into_iter()
+            .try_for_each(|answer| answer.wait(deadline).map(drop))
     }
 
     /// Takes a block out; whether it was there. Safe from a loss of power after the next flush.
-    pub fn remove(&self, _space: SsdSpaceId, _hash: &[u8]) -> bool {
-        false
+    pub fn remove(&self, space: SsdSpaceId, hash: &[u8]) -> bool {
+        let Some(hash) = padded_hash(hash) else {
+            return false;
+        };
+        let handle = self.tier.index.lock().handle(space, &hash);
+        handle.is_some_and(|handle| self.tier.remove(handle))
     }
 
     /// Takes all blocks of a space out. Safe from a loss of power after the next flush.
-    pub fn remove_space(&self, _space: SsdSpaceId) -> Evicted {
-        Evicted::default()
+    pub fn remove_space(&self, space: SsdSpaceId) -> Evicted {
+        let mut index = self.tier.index.lock();
+        let ids = index.segments.ids(|_| true);
+        let evicted = index.remove_where(&ids, |entry| entry.space() == space);
+        let last: Vec<_> = self
+            .tier
+            .paths
+            .read()
+            .iter()
+            .map(|path| (Arc::clone(path), index.last_place(path)))
+            .collect();
+        drop(index);
+        for (path, place) in last {
+            let removal = place.map(|place: Place| Event::Removed(Removal::Space(space.0, place)));
+            removal.into_iter().for_each(|removal| path.inbox.tell(removal));
+        }
+        evicted
     }
 
     /// The blocks that can be found now, of one space or all.
-    pub fn blocks(&self, _space: Option<SsdSpaceId>, _order: BlockOrder) -> Vec<SsdBlock> {
-        Vec::new()
+    pub fn blocks(&self, space: Option<SsdSpaceId>, order: BlockOrder) -> Vec<SsdBlock> {
+        let index = self.tier.index.lock();
+        let found = index.handles().filter_map(|handle| index.found(handle));
+        let is_meant = |found: &Found| {
+            space.is_none_or(|space| found.entry.space() == space) && found.segment.path.is_usable()
+        };
+        let mut blocks: Vec<_> = found
+            .filter(is_meant)
+            .map(|found| {
+                let uses = match order {
+                    BlockOrder::Recent => 0,
+                    BlockOrder::Frequent => found.entry.uses,
+                };
+                let age = (uses, found.segment.generation(), found.entry.offset);
+                let hash_bytes = found.space.geometry.hash_bytes as usize;
+                let block = SsdBlock {
+                    space: found.entry.space(),
+                    hash: found.entry.hash.iter().take(hash_bytes).copied().collect(),
+                    bytes: found.space.bytes,
+                };
+                (age, block)
+            })
+            .collect();
+        drop(index);
+        blocks.sort_by_key(|(age, _)| std::cmp::Reverse(*age));
+        blocks.into_iter().map(|(_, block)| block).collect()
     }
 
     /// All spaces, in the order of their ids.
     pub fn spaces(&self) -> Vec<SsdSpace> {
-        Vec::new()
-    }
-
-    /// Opens one more path while the others go on.
-    ///
-    /// # Errors
-    /// As for [`Ssd::open`]; `Conflict` for a directory that the tier has.
-    pub fn add_path(&self, _path: SsdPathConfig) -> Result<()> {
-        Err(not_yet())
-    }
-
-    /// Ends a path: writes what it has accepted, waits for reads of it, and lets its blocks go.
-    ///
-    /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when `deadline` passes before or the files cannot be deleted.
-    pub fn remove_path(&self, _dir: &Path, _files: PathFiles, _deadline: Instant) -> Result<()> {
-        Err(not_yet())
-    }
-
-    /// Changes the capacity of a path; a smaller one evicts the oldest segments, and returns when their files are gone.
-    ///
-    /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Io` when `deadline` passes before.
-    pub fn resize(&self, _dir: &Path, _capacity: u64, _deadline: Instant) -> Result<()> {
-        Err(not_yet())
-    }
-
-    /// Evicts the oldest blocks in whole segments, `bytes` at least, from one path or as much of all; what was evicted.
-    ///
-    /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when a path fails or `deadline` passes before.
-    pub fn evict(&self, _dir: Option<&Path>, _bytes: u64, _deadline: Instant) -> Result<Evicted> {
-        Err(not_yet())
-    }
-
-    /// Reads all blocks of a path that are there now, as `Warm`, and drops those that are not what was saved.
-    ///
-    /// `progress` is called after each block, and ends the verification by `Break`; the last progress is returned.
-    ///
-    /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when the path goes offline.
-    pub fn verify(
-        &self,
-        _dir: &Path,
-        _progress: &mut dyn FnMut(VerifyProgress) -> ControlFlow<()>,
-    ) -> Result<VerifyProgress> {
-        Err(not_yet())
+        let index = self.tier.index.lock();
+        let spaces = index.spaces.iter().map(|(space, blocks)| SsdSpace {
+            id: space.id,
+            key: space.key,
+            geometry: space.geometry.clone(),
+            blocks,
+            bytes: blocks * space.bytes,
+        });
+        spaces.collect()
     }
 
     /// How fast the disks are, all together.
     pub fn rate(&self) -> SsdRate {
-        SsdRate::default()
+        let paths = self.tier.paths.read();
+        SsdRate {
+            read: paths.iter().map(|path| path.counts.read_rate.get()).sum(),
+            write: paths.iter().map(|path| path.counts.write_rate.get()).sum(),
+        }
     }
 
     /// The state for status and metrics.
     pub fn snapshot(&self) -> SsdSnapshot {
-        SsdSnapshot {
-            write_budget: self.config.write_budget,
+        let paths = self.tier.paths.read().clone();
+        let mut snapshot = SsdSnapshot {
+            paths: paths.iter().map(|path| path.snapshot()).collect(),
+            queued_write_bytes: self.tier.queue.bytes(),
+            queued_read_bytes: paths.iter().map(|path| path.reads.bytes()).sum(),
+            write_budget: self.write_budget,
+            write_budget_left: self.tier.budget.left(today()),
+            refused: self.tier.refused.each_ref().map(|count| count.get()),
             ..SsdSnapshot::default()
+        };
+        let index = self.tier.index.lock();
+        for segment in index.segments.iter() {
+            let at = paths
+                .iter()
+                .position(|path| Arc::ptr_eq(path, &segment.segment.path));
+            if let Some(path) = at.and_then(|at| snapshot.paths.get_mut(at)) {
+                path.blocks += segment.blocks;
+                path.bytes += segment.bytes;
+            }
+            snapshot.blocks += segment.blocks;
+            snapshot.bytes += segment.bytes;
         }
-    }
-
-    /// Refuses new writes, finishes and flushes those that were accepted, and ends all threads and locks.
-    ///
-    /// Reads that have not begun are dropped. Nothing is found afterwards.
-    ///
-    /// # Errors
-    /// `Io` when a path failed or `deadline` passes before all is safe: the rest is lost, as with a kill.
-    pub fn close(&self, _deadline: Instant) -> Result<()> {
-        Ok(())
+        snapshot.metadata_bytes = index.memory_bytes();
+        snapshot
     }
 }
 
-fn not_yet() -> Error {
-    Error::new(ErrorKind::NotFound, "the ssd tier has no paths yet")
+/// What is said when a deadline passes before something has ended.
+fn late(what: &str) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!("{what} takes longer than it was given: try again with more time"),
+    )
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Store;
 use super::scrub::Scrub;
-use super::verify::checksum_seed;
+use crate::checksum::checksum_seed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::BlockKey;
 use crate::pool::Slot;
@@ -128,7 +128,7 @@ impl Store {
         let made = self.inspect(slot, |space, block, record, page| {
             let is_missing = record.checksum.is_none();
             if is_missing {
-                let checksum = page.checksum(checksum_seed(space, record));
+                let checksum = page.checksum(checksum_seed(&space.key, record.shard, &record.hash));
                 self.pool.slots.set_checksum(slot, checksum);
                 let key = BlockKey {
                     hash: record.hash,

@@ -2,11 +2,10 @@
 
 use std::time::Instant;
 
-use xxhash_rust::xxh3::Xxh3;
-
 use super::Store;
 use super::lookup::Hits;
 use super::space::Space;
+use crate::checksum::checksum_seed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{BlockId, BlockKey};
 use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
@@ -113,7 +112,7 @@ impl Store {
         let Some(expected) = record.checksum else {
             return true;
         };
-        let is_right = page.checksum(checksum_seed(space, record)) == expected;
+        let is_right = page.checksum(checksum_seed(&space.key, record.shard, &record.hash)) == expected;
         if !is_right {
             self.condemn(space, block, slot);
         } else if record.is_unverified {
@@ -135,16 +134,6 @@ impl Store {
             );
         }
     }
-}
-
-/// What a page's checksum begins with: under another key than its own, a page is as wrong as with other bytes.
-pub(super) fn checksum_seed(space: &Space, record: &SlotRecord) -> u64 {
-    let mut hasher = Xxh3::new();
-    hasher.update(&space.key.namespace);
-    hasher.update(&space.key.group.to_le_bytes());
-    hasher.update(&record.shard.to_le_bytes());
-    hasher.update(&record.hash);
-    hasher.digest()
 }
 
 /// A look at a page, which ends when this is dropped.

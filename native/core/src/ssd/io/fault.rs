@@ -1,0 +1,277 @@
+//! The engine that fails on purpose: like a disk that is full, broken, slow, or loses its power.
+//!
+//! It does one transfer after another. What is not synced lies in memory only, as in the cache of a disk.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use super::{Action, EngineSource, IoEngine, Op};
+use crate::error::Result;
+use crate::ssd::config::IoEngineKind;
+
+/// What a disk writes whole or not at all.
+const SECTOR: usize = 512;
+
+/// A disk, whose engines are made and dropped.
+#[derive(Debug, Clone, Default)]
+pub(in crate::ssd) struct Disk(Arc<Mutex<State>>);
+
+/// What goes wrong from now on.
+#[derive(Debug, Clone, Default)]
+pub(in crate::ssd) struct Faults {
+    pub(in crate::ssd) reads: Option<i32>,
+    pub(in crate::ssd) writes: Option<i32>,
+    pub(in crate::ssd) syncs: Option<i32>,
+    pub(in crate::ssd) allocations: Option<i32>,
+    /// Reads end where the file seems to end early.
+    pub(in crate::ssd) is_short: bool,
+    /// How long each transfer takes.
+    pub(in crate::ssd) delay: Duration,
+}
+
+/// Writes to a file since its last sync: where, and what.
+type Writes = (File, Vec<(u64, Vec<u8>)>);
+
+#[derive(Debug, Default)]
+struct State {
+    faults: Faults,
+    /// By file, what was written since its last sync.
+    unsafe_writes: HashMap<u64, Writes>,
+    is_off: bool,
+}
+
+impl Disk {
+    /// Has things go wrong, or right again.
+    pub(in crate::ssd) fn set(&self, faults: Faults) {
+        self.0.lock().faults = faults;
+    }
+
+    /// From now on nothing reaches the disk; of what was not synced, some sectors do, whichever `random` says.
+    pub(in crate::ssd) fn lose_power(&self, random: &mut impl Rng) {
+        let mut state = self.0.lock();
+        state.is_off = true;
+        for (file, writes) in std::mem::take(&mut state.unsafe_writes).into_values() {
+            let mut sectors: Vec<(u64, Vec<u8>)> = writes
+                .into_iter()
+                .flat_map(|(offset, bytes)| {
+                    let sectors = bytes.chunks(SECTOR).map(<[u8]>::to_vec).collect::<Vec<_>>();
+                    (offset..).step_by(SECTOR).zip(sectors)
+                })
+                .collect();
+            sectors.shuffle(random);
+            let share = random.random_range(0.0..1.0);
+            for (offset, bytes) in sectors {
+                if random.random_bool(share) {
+                    write(&file, &bytes, offset).unwrap();
+                }
+            }
+        }
+    }
+
+    /// The power is back: engines that are made from now on work.
+    pub(in crate::ssd) fn restore_power(&self) {
+        self.0.lock().is_off = false;
+    }
+}
+
+impl EngineSource for Disk {
+    fn start(&self, _dir: &Path) -> Result<Arc<dyn IoEngine>> {
+        Ok(FaultEngine::start(self.clone()))
+    }
+}
+
+/// A disk for each directory.
+impl EngineSource for Vec<(PathBuf, Disk)> {
+    fn start(&self, dir: &Path) -> Result<Arc<dyn IoEngine>> {
+        let (_, disk) = self.iter().find(|(of, _)| of == dir).unwrap();
+        Ok(FaultEngine::start(disk.clone()))
+    }
+}
+
+/// An engine of a disk.
+#[derive(Debug)]
+pub(in crate::ssd) struct FaultEngine {
+    disk: Disk,
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<(VecDeque<Op>, bool)>,
+    more: Condvar,
+}
+
+impl FaultEngine {
+    pub(in crate::ssd) fn start(disk: Disk) -> Arc<Self> {
+        let queue = Arc::<Queue>::default();
+        let thread = thread::spawn({
+            let (disk, queue) = (disk.clone(), Arc::clone(&queue));
+            move || {
+                while let Some(op) = queue.next() {
+                    let delay = disk.0.lock().faults.delay;
+                    thread::sleep(delay);
+                    let result = disk.transfer(&op);
+                    (op.done)(result);
+                }
+            }
+        });
+        Arc::new(Self {
+            disk,
+            queue,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl IoEngine for FaultEngine {
+    fn kind(&self) -> IoEngineKind {
+        IoEngineKind::Psync
+    }
+
+    fn submit(&self, op: Op) {
+        self.queue.waiting.lock().0.push_back(op);
+        self.queue.more.notify_one();
+    }
+
+    fn allocate(&self, file: &File, bytes: u64) -> io::Result<()> {
+        match self.disk.0.lock().faults.allocations {
+            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+            None => file.set_len(bytes),
+        }
+    }
+}
+
+impl Queue {
+    fn next(&self) -> Option<Op> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if let Some(op) = waiting.0.pop_front() {
+                return Some(op);
+            }
+            if waiting.1 {
+                return None;
+            }
+            self.more.wait(&mut waiting);
+        }
+    }
+}
+
+impl Drop for FaultEngine {
+    fn drop(&mut self) {
+        self.queue.waiting.lock().1 = true;
+        self.queue.more.notify_all();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Disk {
+    fn transfer(&self, op: &Op) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if state.is_off {
+            return Err(io::Error::from_raw_os_error(libc::EIO));
+        }
+        let fault = match op.action {
+            Action::Read => state.faults.reads,
+            Action::Write => state.faults.writes,
+            Action::Sync => state.faults.syncs,
+        };
+        if let Some(errno) = fault {
+            return Err(io::Error::from_raw_os_error(errno));
+        }
+        let number = op.file.metadata()?.ino();
+        match op.action {
+            Action::Read if state.faults.is_short => Err(io::ErrorKind::UnexpectedEof.into()),
+            Action::Read => state.read(op, number),
+            Action::Write => {
+                // A file that is open for reading only says so.
+                write(&op.file, &[], 0)?;
+                let bytes: Vec<u8> = op.memory.iter().flat_map(|page| page.read()).collect();
+                if let Entry::Vacant(place) = state.unsafe_writes.entry(number) {
+                    place.insert((reopen(&op.file)?, Vec::new()));
+                }
+                if let Some((_, writes)) = state.unsafe_writes.get_mut(&number) {
+                    writes.push((op.offset, bytes));
+                }
+                Ok(())
+            }
+            Action::Sync => {
+                let writes = state.unsafe_writes.remove(&number);
+                for (offset, bytes) in writes.into_iter().flat_map(|(_, writes)| writes) {
+                    write(&op.file, &bytes, offset)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl State {
+    fn read(&self, op: &Op, number: u64) -> io::Result<()> {
+        let len = op.memory.iter().map(|page| page.len()).sum();
+        let mut buffer = super::Buffer::new(len);
+        let page = buffer.page();
+        let mut bytes = vec![0; len];
+        read_cached(&op.file, &mut bytes, op.offset)?;
+        page.part(0, len).write(&bytes);
+        let writes = self
+            .unsafe_writes
+            .get(&number)
+            .map(|(_, writes)| writes.as_slice());
+        for (offset, written) in writes.unwrap_or_default() {
+            overlay(&mut bytes, op.offset, written, *offset);
+        }
+        let mut at = 0;
+        for page in &op.memory {
+            page.write(&bytes[at..at + page.len()]);
+            at += page.len();
+        }
+        Ok(())
+    }
+}
+
+/// Puts what lies at `from` over what lies at `to`.
+fn overlay(bytes: &mut [u8], to: u64, written: &[u8], from: u64) {
+    let start = to.max(from);
+    let end = (to + bytes.len() as u64).min(from + written.len() as u64);
+    if start < end {
+        let source = &written[(start - from) as usize..(end - from) as usize];
+        bytes[(start - to) as usize..(end - to) as usize].copy_from_slice(source);
+    }
+}
+
+/// Reads through the kernel's cache, whatever the file was opened for.
+fn read_cached(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    reopen(file)?.read_exact_at(bytes, offset)
+}
+
+fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    if !flags.contains(rustix::fs::OFlags::RDWR) {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    reopen(file)?.write_all_at(bytes, offset)
+}
+
+/// The same file, without its lock, and without O_DIRECT: sectors are smaller than what that takes.
+fn reopen(file: &File) -> io::Result<File> {
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let writable = std::fs::OpenOptions::new().read(true).write(true).open(&path);
+    writable.or_else(|_| File::open(path))
+}

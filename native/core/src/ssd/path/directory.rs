@@ -1,0 +1,297 @@
+//! The files of a path: made whole, locked while in use.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
+use sha2::{Digest, Sha256};
+
+use super::super::format::{FORMAT_VERSION, Identity, UNIT};
+use super::super::io::{Action, Buffer, IoEngine, wait};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Arc;
+
+const IDENTITY: &str = "pegaflow.ssd";
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+/// How long a daemon that was killed may take to end, and after that the last of its transfers: their files stay locked
+/// until then.
+const END_WAIT: Duration = Duration::from_secs(2);
+const TRANSFER_WAIT: Duration = Duration::from_secs(10);
+/// Files that name a machine, the best first; containers often have none of them.
+const MACHINE_FILES: [&str; 3] = [
+    "/etc/machine-id",
+    "/var/lib/dbus/machine-id",
+    "/sys/class/dmi/id/product_uuid",
+];
+
+/// A path's directory, which no other daemon uses meanwhile.
+#[derive(Debug)]
+pub(super) struct Directory {
+    dir: PathBuf,
+    pub(super) identity: Identity,
+    pub(super) engine: Arc<dyn IoEngine>,
+    /// Whether bytes bypass the kernel's cache.
+    pub(super) is_direct: bool,
+    /// Holds the lock.
+    _lock: File,
+}
+
+impl Directory {
+    /// Opens the directory, and makes what is missing if it `may_be_new`.
+    ///
+    /// # Errors
+    /// `Config` for what cannot be a path, `Conflict` for another's, `NotFound` for one that is gone and may not be new.
+    pub(super) fn open(dir: &Path, may_be_new: bool, engine: Arc<dyn IoEngine>) -> Result<Self> {
+        if may_be_new {
+            make(dir)?;
+        }
+        let file = dir.join(IDENTITY);
+        let lock = match open(&file, OFlags::empty()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_new => {
+                create_identity(dir)?;
+                open(&file, OFlags::empty())
+            }
+            opened => opened,
+        };
+        let lock = lock.map_err(|error| Error::io(format_args!("open {}", file.display()), error))?;
+        lock_file(&lock, &file, END_WAIT)?;
+        let identity = read_identity(&lock, &file)?;
+        let is_direct = is_direct(&*engine, &file)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            identity,
+            engine,
+            is_direct,
+            _lock: lock,
+        })
+    }
+
+    /// The numbers of the segment files that are there.
+    pub(super) fn segment_numbers(&self) -> Result<Vec<u32>> {
+        let failed = |error| Error::io(format_args!("list {}", self.dir.display()), error);
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            numbers.extend(name.to_str().and_then(segment_number));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Opens and locks a segment file.
+    pub(super) fn open_segment(&self, number: u32) -> Result<Arc<File>> {
+        let path = self.segment_path(number);
+        let file = open(&path, self.flags())
+            .map_err(|error| Error::io(format_args!("open {}", path.display()), error))?;
+        lock_file(&file, &path, TRANSFER_WAIT)?;
+        Ok(Arc::new(file))
+    }
+
+    /// Makes a segment file with all its room.
+    ///
+    /// # Errors
+    /// `NoSpace` for a full file system, which is left as it was.
+    pub(super) fn create_segment(&self, number: u32, bytes: u64) -> Result<Arc<File>> {
+        let path = self.segment_path(number);
+        let made = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .custom_flags(self.flags().bits() as i32)
+            .open(&path);
+        let failed = |error| Error::io(format_args!("make {}", path.display()), error);
+        let file = made.map_err(failed)?;
+        let made = self
+            .engine
+            .allocate(&file, bytes)
+            .and_then(|()| sync_dir(&self.dir));
+        if let Err(error) = made {
+            drop(fs::remove_file(&path));
+            return Err(failed(error));
+        }
+        lock_file(&file, &path, TRANSFER_WAIT)?;
+        Ok(Arc::new(file))
+    }
+
+    /// Deletes a segment file.
+    pub(super) fn delete_segment(&self, number: u32) -> Result<()> {
+        let path = self.segment_path(number);
+        fs::remove_file(&path)
+            .and_then(|()| sync_dir(&self.dir))
+            .map_err(|error| Error::io(format_args!("delete {}", path.display()), error))
+    }
+
+    /// Deletes the file that names the path, and the directory if nothing else is in it.
+    pub(super) fn delete(&self) -> Result<()> {
+        let path = self.dir.join(IDENTITY);
+        fs::remove_file(&path)
+            .map_err(|error| Error::io(format_args!("delete {}", path.display()), error))?;
+        // A mount point, or a directory with other files, stays.
+        drop(fs::remove_dir(&self.dir));
+        Ok(())
+    }
+
+    fn segment_path(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("segment-{number:06}.ssd"))
+    }
+
+    fn flags(&self) -> OFlags {
+        if self.is_direct {
+            OFlags::DIRECT
+        } else {
+            OFlags::empty()
+        }
+    }
+}
+
+/// The number in the name of a segment file.
+fn segment_number(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("segment-")?.strip_suffix(".ssd")?;
+    let is_number = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags((flags | OFlags::NOFOLLOW).bits() as i32)
+        .open(path)
+}
+
+fn make(dir: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir);
+    made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Error::new(
+            ErrorKind::Config,
+            format!("{} is no directory: give the ssd tier one", dir.display()),
+        ),
+        _ => Error::io(format_args!("make {}", dir.display()), error),
+    })
+}
+
+/// Makes the file that names a new path: with all that is in it, or not at all.
+fn create_identity(dir: &Path) -> Result<()> {
+    let failed = |error| Error::io(format_args!("make {}", dir.join(IDENTITY).display()), error);
+    let mut path_id = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|file| file.read_exact_at(&mut path_id, 0))
+        .map_err(|error| Error::io("read random bytes", error))?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .mode(FILE_MODE)
+        .custom_flags(OFlags::TMPFILE.bits() as i32)
+        .open(dir)
+        .map_err(failed)?;
+    let identity = Identity::new(path_id, machine());
+    file.write_all(&identity.encode())
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match linkat(CWD, unnamed, CWD, dir.join(IDENTITY), AtFlags::SYMLINK_FOLLOW) {
+        // Another daemon was first: the lock decides between the two.
+        Ok(()) | Err(rustix::io::Errno::EXIST) => sync_dir(dir).map_err(failed),
+        Err(errno) => Err(failed(errno.into())),
+    }
+}
+
+/// Locks a file, which a daemon that was killed may hold until its last transfer has ended.
+fn lock_file(file: &File, path: &Path, wait: Duration) -> Result<()> {
+    let end = Instant::now() + wait;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "{} is in use by another daemon: give each daemon directories of its own",
+                        path.display()
+                    ),
+                ));
+            }
+            Err(errno) => {
+                return Err(Error::io(format_args!("lock {}", path.display()), errno.into()));
+            }
+        }
+    }
+}
+
+fn read_identity(file: &File, path: &Path) -> Result<Identity> {
+    let mut bytes = vec![0; UNIT as usize];
+    let read = file.read_exact_at(&mut bytes, 0);
+    let refuse = |why: String| {
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!("{} {why}", path.display()),
+        ))
+    };
+    let identity = match read {
+        Ok(()) => Identity::decode(&bytes),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+        Err(error) => return Err(Error::io(format_args!("read {}", path.display()), error)),
+    };
+    let Some(identity) = identity else {
+        return refuse("does not name a path of the ssd tier: move the directory away to begin anew".into());
+    };
+    if identity.format_version != FORMAT_VERSION {
+        return refuse(format!(
+            "has format version {}, not {FORMAT_VERSION}: use the release that made it, or move the directory away to begin anew",
+            identity.format_version
+        ));
+    }
+    let (this, nothing) = (machine(), [0; 32]);
+    if identity.machine != this && identity.machine != nothing && this != nothing {
+        return refuse(
+            "was made on another machine, which may still use it: move the directory away to begin anew"
+                .into(),
+        );
+    }
+    Ok(identity)
+}
+
+/// SHA-256 of what names this machine through all its boots; zeros where nothing does.
+pub(super) fn machine() -> [u8; 32] {
+    let names = MACHINE_FILES
+        .iter()
+        .filter_map(|file| fs::read_to_string(file).ok());
+    let mut names = names.map(|name| name.trim().to_owned());
+    match names.find(|name| !name.is_empty() && name != "uninitialized") {
+        Some(name) => Sha256::digest(format!("pegaflow ssd {name}")).into(),
+        None => [0; 32],
+    }
+}
+
+/// Whether files of this directory can be read past the kernel's cache, which is tried.
+fn is_direct(engine: &dyn IoEngine, path: &Path) -> Result<bool> {
+    let failed = |error| Error::io(format_args!("read {}", path.display()), error);
+    let read = open(path, OFlags::DIRECT).and_then(|file| {
+        let mut buffer = Buffer::new(UNIT as usize);
+        wait(engine, Action::Read, &Arc::new(file), 0, vec![buffer.page()])
+    });
+    match read {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            tracing::warn!(
+                path = %path.display(),
+                "this file system has no O_DIRECT, so the ssd tier goes through the kernel's cache: another file system is faster"
+            );
+            Ok(false)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}

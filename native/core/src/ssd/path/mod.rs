@@ -1,0 +1,189 @@
+//! One directory of the tier: its state, and the thread that writes to it and keeps its files in order.
+
+mod batch;
+mod commit;
+mod directory;
+mod keeping;
+mod life;
+mod open_segment;
+mod recovery;
+mod ring;
+mod segment;
+mod sync;
+mod writer;
+
+pub(super) use batch::Kept;
+pub(super) use segment::{Segment, SegmentPin};
+
+use std::io;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::config::IoEngineKind;
+use super::counts::Counts;
+use super::format::UNIT;
+use super::inbox::Inbox;
+use super::read::Reads;
+use super::snapshot::{PathState, Recovery, SsdPathSnapshot};
+use super::tier::Tier;
+use crate::error::{Error, ErrorKind};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+
+/// How long a disk may answer nothing before its path is not used: one that is slow answers something.
+const STALL: Duration = Duration::from_secs(30);
+/// Reads that fail one after another before the path is looked at anew.
+const MOST_READ_ERRORS: u64 = 3;
+
+/// One directory, while the tier has it.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) dir: PathBuf,
+    pub(super) tier: Arc<Tier>,
+    pub(super) inbox: Inbox,
+    pub(super) reads: Reads,
+    pub(super) counts: Counts,
+    capacity: AtomicU64,
+    is_online: AtomicBool,
+    read_errors_in_a_row: AtomicU64,
+    status: Mutex<Status>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the writer says about the path.
+#[derive(Debug, Clone, Default)]
+struct Status {
+    state: PathState,
+    engine: IoEngineKind,
+    is_direct: bool,
+    used: u64,
+    segments: u64,
+    free_segments: u64,
+    /// Bytes of the largest block that can be written.
+    largest_block: u64,
+    recovery: Recovery,
+}
+
+impl Path {
+    pub(super) fn new(dir: PathBuf, capacity: u64, tier: Arc<Tier>) -> Arc<Self> {
+        Arc::new(Self {
+            dir,
+            tier,
+            inbox: Inbox::default(),
+            reads: Reads::default(),
+            counts: Counts::default(),
+            capacity: AtomicU64::new(capacity),
+            is_online: AtomicBool::new(false),
+            read_errors_in_a_row: AtomicU64::new(0),
+            status: Mutex::default(),
+            thread: Mutex::default(),
+        })
+    }
+
+    /// Whether its blocks can be read, and others written.
+    pub(super) fn is_usable(&self) -> bool {
+        self.is_online.load(Ordering::Acquire) && !self.is_stalled()
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.counts.read_rate.is_stalled(STALL) || self.counts.write_rate.is_stalled(STALL)
+    }
+
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_capacity(&self, capacity: u64) {
+        self.capacity.store(capacity, Ordering::Relaxed);
+    }
+
+    /// Bytes of the largest block that can be written.
+    pub(super) fn largest_block(&self) -> u64 {
+        self.status.lock().largest_block
+    }
+
+    pub(super) fn count_read(&self) {
+        self.read_errors_in_a_row.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts a read that the system failed; the path goes offline when that is all it does.
+    pub(super) fn count_read_error(&self, error: &io::Error) {
+        self.counts.read_errors.add(1);
+        let in_a_row = self.read_errors_in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
+        if in_a_row == MOST_READ_ERRORS {
+            let reason = format!("{in_a_row} reads in a row failed, the last with: {error}");
+            self.inbox.tell(super::inbox::Event::Failed(reason));
+        }
+    }
+
+    /// Why nothing can be done with the path.
+    pub(super) fn offline_error(&self) -> Error {
+        let state = self.state();
+        let reason = state.reason().unwrap_or("it was removed");
+        Error::new(
+            ErrorKind::Io,
+            format!("{} is offline: {reason}", self.dir.display()),
+        )
+    }
+
+    fn state(&self) -> PathState {
+        if self.is_stalled() {
+            return PathState::Offline {
+                reason: format!("the disk has answered nothing for {} s", STALL.as_secs()),
+            };
+        }
+        self.status.lock().state.clone()
+    }
+
+    /// The path's part of a snapshot; blocks and bytes are for the index to say.
+    pub(super) fn snapshot(&self) -> SsdPathSnapshot {
+        let (status, counts) = (self.status.lock().clone(), &self.counts);
+        SsdPathSnapshot {
+            dir: self.dir.clone(),
+            state: self.state(),
+            engine: status.engine,
+            is_direct: status.is_direct,
+            capacity: self.capacity(),
+            used: status.used,
+            blocks: 0,
+            bytes: 0,
+            segments: status.segments,
+            free_segments: status.free_segments,
+            written_blocks: counts.written_blocks.get(),
+            written_bytes: counts.written_bytes.get(),
+            kept_blocks: counts.kept_blocks.get(),
+            evicted_blocks: counts.evicted_blocks.get(),
+            read_blocks: counts.read_blocks.get(),
+            read_bytes: counts.read_bytes.get(),
+            corrupt_blocks: counts.corrupt_blocks.get(),
+            read_errors: counts.read_errors.get(),
+            write_errors: counts.write_errors.get(),
+            verify_time: Duration::from_nanos(counts.verify_ns.get()),
+            read_latency: counts.reads.snapshot(),
+            write_latency: counts.writes.snapshot(),
+            recovery: status.recovery,
+        }
+    }
+
+    /// Waits until the thread has ended, which it was told to.
+    pub(super) fn join(&self) {
+        if let Some(thread) = self.thread.lock().take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Smallest and largest segment: the largest lets a block of any model in, and a thousand of them are a terabyte.
+const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 20..=1 << 30;
+/// Segments of a path of middle size: one of them is empty at most times, and that much of the capacity unused.
+const SEGMENTS: u64 = 64;
+/// What a file may take beside its contents: the file system's map of it.
+const FILE_OVERHEAD: u64 = 4 * UNIT;
+/// What the file that names the path takes at most.
+const IDENTITY_BYTES: u64 = UNIT;
+
+/// Bytes of the segments that a path of this capacity makes.
+fn segment_bytes(capacity: u64) -> u64 {
+    let share = (capacity / SEGMENTS).max(1);
+    (1 << share.ilog2()).clamp(*SEGMENT_BYTES.start(), *SEGMENT_BYTES.end())
+}

@@ -1,0 +1,366 @@
+//! What a path's files say when it is opened: its blocks, in the order in which they were written.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+use super::super::block::SsdSpaceId;
+use super::super::budget::Written;
+use super::super::format::{
+    JournalEnd, JournalTail, Record, SegmentHeader, SpaceRecord, UNIT, block_at, decode,
+};
+use super::super::inbox::Removal;
+use super::super::index::{Entry, Index, Place, SegmentId, SpaceInfo, check_of};
+use super::super::io::{Action, Buffer, IoEngine, wait};
+use super::super::snapshot::Recovery;
+use super::directory::Directory;
+use super::open_segment::OpenSegment;
+use super::ring::{FreeSegment, Ring};
+use super::{FILE_OVERHEAD, Path, SEGMENT_BYTES, Segment};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Arc;
+
+/// Bytes of journal that are read first, and the factor by which more are.
+const FIRST_READ: u64 = 128 << 10;
+const MORE: u64 = 8;
+/// No record is longer.
+const LONGEST_RECORD: u64 = 4 << 20;
+/// A path has room to write to at all times: one segment is filled while another is emptied.
+const LEAST_SEGMENTS: usize = 2;
+
+/// A path that can be written to.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) ring: Ring,
+    pub(super) written: Written,
+    /// Without the time that it took.
+    pub(super) found: Recovery,
+}
+
+/// Opens a path, and has the index know its blocks, without those that `removals` are about.
+pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Removal>) -> Result<Recovered> {
+    path.forget_segments();
+    let directory = Directory::open(&path.dir, is_first, path.tier.engines.start(&path.dir)?)?;
+    let mut found = Recovery::default();
+    let mut ring = Ring::new(directory);
+    let mut used = find_segments(&mut ring, &mut found)?;
+    used.sort_by_key(|(header, _)| header.generation);
+    fit_capacity(&mut ring, &mut used, path.capacity())?;
+    let mut journals = Journals::new(path);
+    let last = used.len().checked_sub(1);
+    for (at, (header, file)) in used.into_iter().enumerate() {
+        ring.next_generation = ring.next_generation.max(header.generation + 1);
+        let is_unsafe = last.is_some_and(|last| at + 1 >= last);
+        if is_unsafe {
+            // A daemon that was killed may have left what was not safe yet.
+            ring.sync(&file)?;
+        }
+        match journals.read(&*ring.directory.engine, header, file)? {
+            Some(open) if Some(at) == last => {
+                ring.open.push_back(open);
+                ring.has_head = true;
+            }
+            Some(open) => {
+                path.tier.index.lock().segments.finish(open.id);
+                ring.full.push_back((open.id, open.segment));
+            }
+            None => found.bad_segments += 1,
+        }
+    }
+    journals.apply_removals(removals);
+    while ring.segments() < LEAST_SEGMENTS {
+        if !ring.grow(path.capacity())? {
+            return Err(Error::new(
+                ErrorKind::NoSpace,
+                format!(
+                    "{} has no room for segments in its capacity of {} bytes: delete its files, or give it more",
+                    path.dir.display(),
+                    path.capacity()
+                ),
+            ));
+        }
+    }
+    found.blocks = journals.blocks();
+    Ok(Recovered {
+        ring,
+        written: journals.written,
+        found,
+    })
+}
+
+/// The segments that have been filled, with their headers; the others are free.
+fn find_segments(ring: &mut Ring, found: &mut Recovery) -> Result<Vec<(SegmentHeader, Arc<File>)>> {
+    let mut used = Vec::new();
+    for number in ring.directory.segment_numbers()? {
+        ring.next_number = ring.next_number.max(number.saturating_add(1));
+        let file = ring.directory.open_segment(number)?;
+        let bytes = file
+            .metadata()
+            .map_err(|error| Error::io(format_args!("look at segment {number}"), error))?
+            .size();
+        let mut buffer = Buffer::new(UNIT as usize);
+        let memory = vec![buffer.page()];
+        let is_whole = bytes >= *SEGMENT_BYTES.start() && bytes.is_multiple_of(UNIT);
+        if !is_whole {
+            // One that a daemon was killed over while it made it, or that somebody cut.
+            ring.directory.delete_segment(number)?;
+            continue;
+        }
+        if wait(&*ring.directory.engine, Action::Read, &file, 0, memory).is_err() {
+            ring.lost += bytes + FILE_OVERHEAD;
+            found.bad_segments += 1;
+            continue;
+        }
+        let is_new = buffer.bytes().iter().all(|byte| *byte == 0);
+        let path_id = ring.directory.identity.path_id;
+        let header = SegmentHeader::decode(buffer.bytes())
+            .filter(|header| (header.path_id, header.number, header.bytes) == (path_id, number, bytes));
+        match header {
+            Some(header) if header.generation > 0 => used.push((header, file)),
+            header => {
+                found.bad_segments += u64::from(header.is_none() && !is_new);
+                ring.free.push(FreeSegment { file, number, bytes });
+            }
+        }
+    }
+    Ok(used)
+}
+
+/// Lets go of the oldest segments of a path that was made smaller.
+fn fit_capacity(ring: &mut Ring, used: &mut Vec<(SegmentHeader, Arc<File>)>, capacity: u64) -> Result<()> {
+    let bytes = |used: &[(SegmentHeader, Arc<File>)]| {
+        let sizes = used.iter().map(|(header, _)| header.bytes + FILE_OVERHEAD);
+        sizes.sum::<u64>()
+    };
+    ring.shrink(capacity.saturating_sub(bytes(used)))?;
+    while ring.used() + bytes(used) > capacity && !used.is_empty() {
+        let (header, file) = used.remove(0);
+        drop(file);
+        ring.directory.delete_segment(header.number)?;
+    }
+    Ok(())
+}
+
+/// What the journals of a path's segments say, one after another.
+struct Journals<'a> {
+    path: &'a Arc<Path>,
+    written: Written,
+    ids: HashMap<u64, SegmentId>,
+    removals: Vec<Removal>,
+}
+
+impl<'a> Journals<'a> {
+    fn new(path: &'a Arc<Path>) -> Self {
+        Self {
+            path,
+            written: Written::default(),
+            ids: HashMap::new(),
+            removals: Vec::new(),
+        }
+    }
+
+    /// Reads the journal of one segment; where the segment goes on. None when it cannot be read.
+    fn read(
+        &mut self,
+        engine: &dyn IoEngine,
+        header: SegmentHeader,
+        file: Arc<File>,
+    ) -> Result<Option<OpenSegment>> {
+        let Ok(journal) = Journal::read(engine, &header, &file) else {
+            return Ok(None);
+        };
+        let segment = Segment::new(
+            Arc::clone(self.path),
+            file,
+            header.number,
+            header.bytes,
+            header.generation,
+        );
+        let mut index = self.path.tier.index.lock();
+        let id = index.segments.add(Arc::clone(&segment), journal.blocks());
+        let id = id.ok_or_else(|| Error::new(ErrorKind::Limit, "the ssd tier has too many segments"))?;
+        self.ids.insert(header.generation, id);
+        let mut spaces = HashMap::new();
+        let mut data_end = UNIT;
+        for record in &journal.records {
+            match record {
+                Record::Space(space) => {
+                    spaces.insert(space.number, known(&mut index, space)?);
+                }
+                Record::Block {
+                    space,
+                    uses,
+                    offset,
+                    hash,
+                    checksums,
+                } => {
+                    let Some(space) = spaces.get(space) else { continue };
+                    let entry = Entry {
+                        hash: *hash,
+                        check: check_of(checksums),
+                        offset: *offset,
+                        space: space.id.0,
+                        uses: *uses,
+                        is_used: false,
+                    };
+                    insert(&mut index, self.path, id, entry);
+                    data_end = data_end.max(u64::from(*offset) * UNIT + space.padded_bytes);
+                }
+                Record::Removed { generation, offset } => {
+                    self.removals.push(Removal::Block(Place {
+                        generation: *generation,
+                        offset: *offset,
+                    }));
+                }
+                Record::SpaceRemoved {
+                    space,
+                    generation,
+                    offset,
+                } => {
+                    let place = Place {
+                        generation: *generation,
+                        offset: *offset,
+                    };
+                    let removal = |space: &Arc<SpaceInfo>| Removal::Space(space.id.0, place);
+                    self.removals.extend(spaces.get(space).map(removal));
+                }
+                Record::Written { day, bytes } if *day >= self.written.day => {
+                    self.written = Written {
+                        day: *day,
+                        bytes: *bytes,
+                    };
+                }
+                Record::Written { .. } => {}
+            }
+        }
+        drop(index);
+        let tail = JournalTail::new(journal.end, &journal.partial);
+        Ok(Some(OpenSegment::resume(segment, id, data_end, tail)))
+    }
+
+    /// Takes out what was removed, by the journals and while the path was offline.
+    fn apply_removals(&self, offline: &VecDeque<Removal>) {
+        let mut index = self.path.tier.index.lock();
+        for removal in self.removals.iter().chain(offline) {
+            match *removal {
+                Removal::Block(place) => {
+                    let id = self.ids.get(&place.generation);
+                    let handle = id.and_then(|id| index.segments.at(*id, place.offset));
+                    handle.and_then(|handle| index.remove(handle));
+                }
+                Removal::Space(space, place) => {
+                    for (generation, id) in &self.ids {
+                        index.remove_where(&[*id], |entry| {
+                            entry.space == space
+                                && (*generation, entry.offset) <= (place.generation, place.offset)
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Blocks that can be found.
+    fn blocks(&self) -> u64 {
+        let index = self.path.tier.index.lock();
+        let segments = self.ids.values().filter_map(|id| index.segments.get(*id));
+        segments.map(|segment| segment.blocks).sum()
+    }
+}
+
+fn known(index: &mut Index, space: &SpaceRecord) -> Result<Arc<SpaceInfo>> {
+    let SsdSpaceId(number) = index.spaces.recover(space.key, &space.geometry)?;
+    let known = index.spaces.get(number);
+    known.ok_or_else(|| Error::new(ErrorKind::Invalid, "a space of the ssd tier is not there"))
+}
+
+/// Adds a block, unless another path has one of the same key, which was saved while this one was offline.
+fn insert(index: &mut Index, path: &Arc<Path>, id: SegmentId, entry: Entry) {
+    let other = index.find(entry.space(), &entry.hash);
+    if other.is_some_and(|found| !Arc::ptr_eq(&found.segment.path, path)) {
+        index.insert_unfound(id, entry);
+    } else {
+        index.insert(id, entry);
+    }
+}
+
+/// The records of one segment.
+struct Journal {
+    records: Vec<Record>,
+    end: JournalEnd,
+    /// The bytes of the last unit that has records.
+    partial: Vec<u8>,
+}
+
+impl Journal {
+    /// Reads as much as is one unbroken chain.
+    fn read(engine: &dyn IoEngine, header: &SegmentHeader, file: &Arc<File>) -> std::io::Result<Self> {
+        let longest = header.bytes - UNIT;
+        let mut journal = Self {
+            records: Vec::new(),
+            end: JournalEnd {
+                position: 0,
+                check: header.first_check(),
+            },
+            partial: Vec::new(),
+        };
+        let mut bytes = Vec::new();
+        let mut wanted = FIRST_READ.min(longest);
+        loop {
+            read_more(engine, header.bytes, file, &mut bytes, wanted)?;
+            while let Some((record, check, len)) = journal.next(&bytes) {
+                journal.end.check = check;
+                journal.end.position += len as u64;
+                journal.records.push(record);
+            }
+            let rest = bytes.len() as u64 - journal.end.position;
+            if rest > LONGEST_RECORD || bytes.len() as u64 == longest || !journal.may_go_on(&bytes) {
+                break;
+            }
+            wanted = (wanted * MORE).min(longest);
+        }
+        let unit = journal.end.position / UNIT * UNIT;
+        journal.partial = bytes.get(unit as usize..).unwrap_or_default().to_vec();
+        Ok(journal)
+    }
+
+    fn next(&self, bytes: &[u8]) -> Option<(Record, u64, usize)> {
+        decode(bytes.get(self.end.position as usize..)?, self.end.check)
+    }
+
+    /// Whether the next record is longer than what was read.
+    fn may_go_on(&self, bytes: &[u8]) -> bool {
+        let rest = bytes.get(self.end.position as usize..).unwrap_or_default();
+        match rest.first_chunk() {
+            Some(len) => u32::from_le_bytes(*len) as usize > rest.len(),
+            None => true,
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        let is_block = |record: &&Record| matches!(record, Record::Block { .. });
+        self.records.iter().filter(is_block).count()
+    }
+}
+
+/// Reads a journal on until `wanted` bytes of it are there, in their order.
+fn read_more(
+    engine: &dyn IoEngine,
+    segment_bytes: u64,
+    file: &Arc<File>,
+    bytes: &mut Vec<u8>,
+    wanted: u64,
+) -> std::io::Result<()> {
+    let have = bytes.len() as u64;
+    if wanted <= have {
+        return Ok(());
+    }
+    let mut buffer = Buffer::new((wanted - have) as usize);
+    let offset = block_at(segment_bytes, wanted / UNIT - 1);
+    let memory = vec![buffer.page()];
+    wait(engine, Action::Read, file, offset, memory)?;
+    for unit in buffer.bytes().rchunks(UNIT as usize) {
+        bytes.extend(unit);
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! The segments of a path, in the order in which they were filled: the oldest is emptied for the next.
+
+use std::collections::VecDeque;
+use std::fs::File;
+
+use super::super::block::Evicted;
+use super::super::format::SegmentHeader;
+use super::super::index::SegmentId;
+use super::super::io::{Action, Buffer, wait};
+use super::directory::Directory;
+use super::open_segment::OpenSegment;
+use super::{FILE_OVERHEAD, IDENTITY_BYTES, Path, Segment};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Arc;
+
+/// A segment file without blocks.
+#[derive(Debug)]
+pub(super) struct FreeSegment {
+    pub(super) file: Arc<File>,
+    pub(super) number: u32,
+    pub(super) bytes: u64,
+}
+
+/// All segments of a path.
+#[derive(Debug)]
+pub(super) struct Ring {
+    pub(super) directory: Directory,
+    /// Those with blocks that no more will come to, the oldest first.
+    pub(super) full: VecDeque<(SegmentId, Arc<Segment>)>,
+    /// Full ones whose last blocks have no records yet, and behind them the one that is being filled.
+    pub(super) open: VecDeque<OpenSegment>,
+    /// Whether the last of `open` takes more blocks.
+    pub(super) has_head: bool,
+    /// Those that have left the index and may still be read.
+    pub(super) draining: Vec<Arc<Segment>>,
+    pub(super) free: Vec<FreeSegment>,
+    /// Bytes of segments that could not be read, which are left alone.
+    pub(super) lost: u64,
+    pub(super) next_number: u32,
+    pub(super) next_generation: u64,
+}
+
+/// What came of the wish for an empty segment.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// It is the head now.
+    Opened,
+    /// One has to be emptied first.
+    Reclaim,
+    /// As `Reclaim`, though the capacity would allow one more: the file system is full.
+    Full(Error),
+}
+
+impl Ring {
+    /// A ring without segments.
+    pub(super) fn new(directory: Directory) -> Self {
+        Self {
+            directory,
+            full: VecDeque::new(),
+            open: VecDeque::new(),
+            has_head: false,
+            draining: Vec::new(),
+            free: Vec::new(),
+            lost: 0,
+            next_number: 0,
+            next_generation: 1,
+        }
+    }
+
+    /// The segment that takes blocks.
+    pub(super) fn head(&mut self) -> Option<&mut OpenSegment> {
+        self.open.back_mut().filter(|_| self.has_head)
+    }
+
+    /// Bytes that all files take.
+    pub(super) fn used(&self) -> u64 {
+        let full = self.full.iter().map(|(_, segment)| segment.bytes);
+        let open = self.open.iter().map(|open| open.segment.bytes);
+        let draining = self.draining.iter().map(|segment| segment.bytes);
+        let free = self.free.iter().map(|segment| segment.bytes);
+        let files = full.chain(open).chain(draining).chain(free);
+        IDENTITY_BYTES + self.lost + files.map(|bytes| bytes + FILE_OVERHEAD).sum::<u64>()
+    }
+
+    /// How many segments there are.
+    pub(super) fn segments(&self) -> usize {
+        self.full.len() + self.open.len() + self.draining.len() + self.free.len()
+    }
+
+    /// Makes one more free segment if `capacity` allows it; whether it does.
+    ///
+    /// # Errors
+    /// `NoSpace` for a full file system.
+    pub(super) fn grow(&mut self, capacity: u64) -> Result<bool> {
+        let bytes = super::segment_bytes(capacity);
+        if self.used() + bytes + FILE_OVERHEAD > capacity {
+            return Ok(false);
+        }
+        let number = self.next_number;
+        let file = self.directory.create_segment(number, bytes)?;
+        self.next_number += 1;
+        self.free.push(FreeSegment { file, number, bytes });
+        Ok(true)
+    }
+
+    /// Makes an empty segment the head.
+    pub(super) fn advance(&mut self, path: &Arc<Path>) -> Result<Next> {
+        self.has_head = false;
+        let mut full = None;
+        if self.free.is_empty() {
+            match self.grow(path.capacity()) {
+                Err(error) if error.kind() == ErrorKind::NoSpace => full = Some(error),
+                grown => drop(grown?),
+            }
+        }
+        let Some(free) = self.free.pop() else {
+            return Ok(full.map_or(Next::Reclaim, Next::Full));
+        };
+        let header = self.header(free.number, free.bytes, self.next_generation);
+        self.next_generation += 1;
+        // Safe before anything else in the segment: records of before would name bytes that are others by then.
+        self.write_header(&free.file, &header)?;
+        self.sync(&free.file)?;
+        let segment = Segment::new(
+            Arc::clone(path),
+            free.file,
+            free.number,
+            free.bytes,
+            header.generation,
+        );
+        let id = path.tier.index.lock().segments.add(Arc::clone(&segment), 0);
+        let id = id.ok_or_else(|| Error::new(ErrorKind::Limit, "the ssd tier has too many segments"))?;
+        self.open.push_back(OpenSegment::new(segment, id, &header));
+        self.has_head = true;
+        Ok(Next::Opened)
+    }
+
+    /// Takes no more blocks into the head.
+    pub(super) fn close_head(&mut self) {
+        self.has_head = false;
+    }
+
+    /// Moves those to the full ones that all blocks of have their records.
+    pub(super) fn settle(&mut self, path: &Path) {
+        while let Some(open) = self.open.front() {
+            let is_head = self.has_head && self.open.len() == 1;
+            if is_head || open.batches > 0 {
+                return;
+            }
+            let (id, segment) = (open.id, Arc::clone(&open.segment));
+            path.tier.index.lock().segments.finish(id);
+            self.full.push_back((id, segment));
+            self.open.pop_front();
+        }
+    }
+
+    /// Lets the blocks of a segment go; how many they were.
+    pub(super) fn retire(&mut self, path: &Path, id: SegmentId, segment: Arc<Segment>) -> Evicted {
+        let evicted = path.tier.index.lock().empty_segment(id);
+        path.counts.evicted_blocks.add(evicted.blocks);
+        segment.drain();
+        self.draining.push(segment);
+        evicted
+    }
+
+    /// Makes free those that nobody reads any more.
+    pub(super) fn collect_drained(&mut self) -> Result<()> {
+        for segment in std::mem::take(&mut self.draining) {
+            if segment.is_pinned() {
+                self.draining.push(segment);
+                continue;
+            }
+            // Its records name blocks that the tier has let go.
+            let header = self.header(segment.number, segment.bytes, 0);
+            self.write_header(&segment.file, &header)?;
+            self.free.push(FreeSegment {
+                file: Arc::clone(&segment.file),
+                number: segment.number,
+                bytes: segment.bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// Deletes free segments as long as the files take more than `capacity`.
+    pub(super) fn shrink(&mut self, capacity: u64) -> Result<()> {
+        while self.used() > capacity
+            && let Some(free) = self.free.pop()
+        {
+            self.directory.delete_segment(free.number)?;
+        }
+        Ok(())
+    }
+
+    fn header(&self, number: u32, bytes: u64, generation: u64) -> SegmentHeader {
+        SegmentHeader {
+            path_id: self.directory.identity.path_id,
+            number,
+            generation,
+            bytes,
+        }
+    }
+
+    fn write_header(&self, file: &Arc<File>, header: &SegmentHeader) -> Result<()> {
+        let mut buffer = Buffer::of(&header.encode());
+        let memory = vec![buffer.page()];
+        wait(&*self.directory.engine, Action::Write, file, 0, memory)
+            .map_err(|error| Error::io("write the header of a segment", error))
+    }
+
+    /// Makes safe what was written to a file.
+    pub(super) fn sync(&self, file: &Arc<File>) -> Result<()> {
+        wait(&*self.directory.engine, Action::Sync, file, 0, Vec::new())
+            .map_err(|error| Error::io("make a segment safe", error))
+    }
+}

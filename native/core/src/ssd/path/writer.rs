@@ -1,0 +1,575 @@
+//! The thread of a path that is online: it gives blocks their places, and their records once the disk has them.
+//!
+//! It never waits for one transfer while it could begin another: whatever ends tells the inbox.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+
+use super::super::block::{Evicted, PathFiles};
+use super::super::budget::Written;
+use super::super::inbox::{Event, Removal, Reply};
+use super::super::index::SegmentId;
+use super::super::io::{Action, IoEngine, Op};
+use super::super::snapshot::PathState;
+use super::batch::{Batch, Block, Placed};
+use super::commit::Journaling;
+use super::keeping::Keeping;
+use super::open_segment::{OpenSegment, Room};
+use super::ring::{Next, Ring};
+use super::sync::Safety;
+use super::{FILE_OVERHEAD, Path, Segment, segment_bytes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Arc;
+
+/// Bytes of blocks that are at the disk at one time: by measurement, more of them make no disk faster that was tried.
+const UNDER_WAY_BYTES: u64 = 32 << 20;
+/// Smaller blocks go to the disk together, as far as they wait for it.
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// A path that is online.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) path: Arc<Path>,
+    /// Told and not looked at yet.
+    events: VecDeque<Event>,
+    pub(super) ring: Ring,
+    /// In the order of their places.
+    pub(super) batches: VecDeque<Batch>,
+    next_batch: u64,
+    under_way_bytes: u64,
+    /// The block that waits for a segment.
+    held: Option<Block>,
+    /// Blocks that were read to be kept.
+    pub(super) kept: VecDeque<Block>,
+    pub(super) keeping: Option<Keeping>,
+    pub(super) journaling: Option<Journaling>,
+    pub(super) removals: VecDeque<Removal>,
+    pub(super) safety: Safety,
+    /// What was written to this path today.
+    pub(super) written: Written,
+    flushes: Vec<Flush>,
+    resizes: Vec<Reply>,
+    evictions: Vec<Eviction>,
+    end: Option<(PathFiles, Reply)>,
+}
+
+/// Somebody waits until what was accepted is safe.
+#[derive(Debug)]
+struct Flush {
+    reply: Reply,
+    /// Batches before this one are meant; None while a block waits for its place.
+    batches: Option<u64>,
+    /// Once they have their records: what those are known by.
+    mark: Option<u64>,
+}
+
+/// Somebody waits until so many bytes are evicted.
+#[derive(Debug)]
+struct Eviction {
+    reply: Reply,
+    bytes: u64,
+    evicted: Evicted,
+}
+
+/// Why a writer ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// It was told to: what becomes of the files, and who waits for the end.
+    Told(PathFiles, Reply, Ring),
+    /// The path fails; what its journal has to be told once it is back.
+    Failed(Error, VecDeque<Removal>, Written),
+}
+
+impl Writer {
+    pub(super) fn new(path: Arc<Path>, ring: Ring, removals: VecDeque<Removal>, written: Written) -> Self {
+        Self {
+            path,
+            events: VecDeque::new(),
+            ring,
+            batches: VecDeque::new(),
+            next_batch: 0,
+            under_way_bytes: 0,
+            held: None,
+            kept: VecDeque::new(),
+            keeping: None,
+            journaling: None,
+            removals,
+            safety: Safety::default(),
+            written,
+            flushes: Vec::new(),
+            resizes: Vec::new(),
+            evictions: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Writes until it is told to end, or the path fails.
+    pub(super) fn run(mut self) -> Ended {
+        loop {
+            match self.step() {
+                Err(error) => return self.fail(error),
+                Ok(true) => {}
+                Ok(false) => {
+                    if let Some((files, reply)) = self.end.take() {
+                        return Ended::Told(files, reply, self.ring);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what can be done now, and waits for more; false at the end.
+    fn step(&mut self) -> Result<bool> {
+        self.evict();
+        self.ring.collect_drained()?;
+        self.fit_capacity()?;
+        self.fill()?;
+        self.commit()?;
+        self.keep_used()?;
+        self.ring.settle(&self.path);
+        self.answer();
+        self.sync_if_due();
+        self.report();
+        if self.is_finished() {
+            return Ok(false);
+        }
+        self.events.extend(self.path.inbox.take(self.safety.due()));
+        while let Some(event) = self.events.pop_front() {
+            self.take(event)?;
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::DataWritten(number, result) => self.data_written(number, result),
+            Event::JournalWritten(result) => self.journal_written(result),
+            Event::Synced(result) => {
+                self.safety.end();
+                result.map_err(|error| self.write_error("make what was written safe", error))
+            }
+            Event::KeptRead(entry, kept, result) => {
+                self.kept_read(&entry, kept, result);
+                Ok(())
+            }
+            Event::Failed(reason) => Err(Error::new(ErrorKind::Io, reason)),
+            Event::Removed(removal) => {
+                self.removals.push_back(removal);
+                Ok(())
+            }
+            Event::Flush(reply) => {
+                let batches = self.held.is_none().then_some(self.next_batch);
+                self.flushes.push(Flush {
+                    reply,
+                    batches,
+                    mark: None,
+                });
+                Ok(())
+            }
+            Event::Resize(reply) => {
+                self.resizes.push(reply);
+                Ok(())
+            }
+            Event::Evict(bytes, reply) => {
+                self.evictions.push(Eviction {
+                    reply,
+                    bytes,
+                    evicted: Evicted::default(),
+                });
+                Ok(())
+            }
+            Event::End(files, reply) => {
+                self.end = Some((files, reply));
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn engine(&self) -> Arc<dyn IoEngine> {
+        Arc::clone(&self.ring.directory.engine)
+    }
+
+    /// Gives blocks places and begins to write them, as many as the disk takes.
+    fn fill(&mut self) -> Result<()> {
+        let mut group: Vec<Placed> = Vec::new();
+        let mut bytes = 0;
+        while self.under_way_bytes + bytes < UNDER_WAY_BYTES {
+            let Some(block) = self.next_block() else { break };
+            let Some(room) = self.place(&block, &mut group)? else {
+                self.put_back(block);
+                break;
+            };
+            if group.is_empty() {
+                bytes = 0;
+            }
+            bytes += block.space.padded_bytes;
+            group.push(Placed { block, room });
+            if bytes >= BATCH_BYTES {
+                self.begin(std::mem::take(&mut group));
+                bytes = 0;
+            }
+        }
+        self.begin(group);
+        Ok(())
+    }
+
+    /// The next block to be written: those that are to be kept first, for their segment is wanted.
+    fn next_block(&mut self) -> Option<Block> {
+        if let Some(kept) = self.next_kept() {
+            return Some(kept);
+        }
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
+        if self.end.is_some() {
+            return None;
+        }
+        self.path.tier.queue.take().map(Block::accepted)
+    }
+
+    fn put_back(&mut self, block: Block) {
+        match block.origin() {
+            Some(_) => self.kept.push_front(block),
+            None => self.held = Some(block),
+        }
+    }
+
+    /// A place for a block behind those of the group, which begins to be written when the block goes to another segment.
+    fn place(&mut self, block: &Block, group: &mut Vec<Placed>) -> Result<Option<Room>> {
+        let room = self.ring.head().and_then(|head| head.place(&block.space));
+        if room.is_some() {
+            return Ok(room);
+        }
+        self.begin(std::mem::take(group));
+        if !self.advance()? {
+            return Ok(None);
+        }
+        Ok(self.ring.head().and_then(|head| head.place(&block.space)))
+    }
+
+    /// Makes an empty segment the head; false when one has to be emptied first, which has begun.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.ring.close_head();
+        self.ring.settle(&self.path);
+        match self.ring.advance(&self.path)? {
+            Next::Opened => {
+                self.grow_again()?;
+                self.begin_keeping();
+                Ok(true)
+            }
+            Next::Reclaim => {
+                self.reclaim()?;
+                Ok(false)
+            }
+            Next::Full(error) => {
+                self.degrade(&error);
+                self.reclaim()?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Lets go of the oldest segment without keeping more of it.
+    fn reclaim(&mut self) -> Result<()> {
+        if self.ring.draining.is_empty() {
+            self.retire_oldest();
+            self.ring.collect_drained()?;
+            if !self.ring.free.is_empty() {
+                self.path.inbox.wake();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of the oldest full segment; what was in it. None when there is none.
+    pub(super) fn retire_oldest(&mut self) -> Option<Evicted> {
+        self.keeping = None;
+        let (id, segment) = self.ring.full.pop_front()?;
+        Some(self.retire(id, segment))
+    }
+
+    pub(super) fn retire(&mut self, id: SegmentId, segment: Arc<Segment>) -> Evicted {
+        self.ring.retire(&self.path, id, segment)
+    }
+
+    /// The file system is full: the path goes on with what it has.
+    fn degrade(&self, error: &Error) {
+        let reason = format!(
+            "the file system is full at {} of {} bytes ({error}): give it room, or the path a smaller capacity",
+            self.ring.used(),
+            self.path.capacity()
+        );
+        let state = PathState::Degraded { reason };
+        let mut status = self.path.status.lock();
+        if status.state.name() != state.name() {
+            tracing::warn!(dir = %self.path.dir.display(), reason = state.reason(), "an ssd path is degraded");
+        }
+        status.state = state;
+    }
+
+    /// A path that was degraded tries to take all of its capacity.
+    fn grow_again(&mut self) -> Result<()> {
+        if self.path.status.lock().state == PathState::Online {
+            return Ok(());
+        }
+        match self.ring.grow(self.path.capacity()) {
+            Ok(_) => {
+                self.path.status.lock().state = PathState::Online;
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the next head will come from the oldest segment.
+    pub(super) fn is_at_capacity(&self) -> bool {
+        let capacity = self.path.capacity();
+        let is_degraded = self.path.status.lock().state != PathState::Online;
+        is_degraded || self.ring.used() + segment_bytes(capacity) + FILE_OVERHEAD > capacity
+    }
+
+    /// Begins to write blocks that lie side by side.
+    fn begin(&mut self, blocks: Vec<Placed>) {
+        let (Some(first), Some(open)) = (blocks.first(), self.ring.open.back_mut()) else {
+            return;
+        };
+        let offset = first.room.offset;
+        let file = Arc::clone(&open.segment.file);
+        open.batches += 1;
+        let number = self.next_batch;
+        self.next_batch += 1;
+        let mut batch = Batch {
+            number,
+            generation: open.segment.generation(),
+            blocks,
+            is_written: false,
+        };
+        let (memory, bytes) = (batch.memory(), batch.bytes());
+        self.batches.push_back(batch);
+        self.under_way_bytes += bytes;
+        self.path.counts.write_rate.begin();
+        let (path, start) = (Arc::clone(&self.path), Instant::now());
+        self.engine().submit(Op {
+            action: Action::Write,
+            file,
+            offset,
+            memory,
+            done: Box::new(move |result| {
+                let moved = if result.is_ok() { bytes } else { 0 };
+                path.counts.write_rate.end(moved);
+                path.counts.writes.add(start.elapsed());
+                path.inbox.tell(Event::DataWritten(number, result));
+            }),
+        });
+    }
+
+    fn data_written(&mut self, number: u64, result: io::Result<()>) -> Result<()> {
+        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) {
+            batch.written();
+            let bytes = batch.bytes();
+            self.under_way_bytes -= bytes;
+            self.count_written(bytes);
+        }
+        result.map_err(|error| self.write_error("write blocks", error))
+    }
+
+    /// Counts bytes that the disk got, whose blocks were taken from the budget before.
+    fn count_written(&mut self, bytes: u64) {
+        self.path.counts.written_bytes.add(bytes);
+        self.written.add(super::super::budget::today(), bytes);
+    }
+
+    pub(super) fn write_error(&self, what: &str, error: io::Error) -> Error {
+        self.path.counts.write_errors.add(1);
+        Error::io(format_args!("{what} in {}", self.path.dir.display()), error)
+    }
+
+    fn sync_if_due(&mut self) {
+        if self.safety.due().is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        for file in self.safety.begin() {
+            let path = Arc::clone(&self.path);
+            let done = Box::new(move |result| path.inbox.tell(Event::Synced(result)));
+            self.engine().submit(Op::sync(file, done));
+        }
+    }
+
+    /// Makes the files smaller than the capacity when that was made smaller.
+    fn fit_capacity(&mut self) -> Result<()> {
+        let capacity = self.path.capacity();
+        while self.ring.used() > capacity {
+            self.ring.shrink(capacity)?;
+            if self.ring.used() <= capacity || !self.ring.draining.is_empty() {
+                break;
+            }
+            if self.retire_oldest().is_none() {
+                // Only what is being filled is left: it is let go once its blocks have their records.
+                self.ring.close_head();
+                break;
+            }
+            self.ring.collect_drained()?;
+        }
+        Ok(())
+    }
+
+    /// Evicts what was asked for.
+    fn evict(&mut self) {
+        let mut evictions = std::mem::take(&mut self.evictions);
+        for eviction in &mut evictions {
+            while eviction.evicted.bytes < eviction.bytes {
+                let Some(evicted) = self.retire_oldest() else {
+                    self.ring.close_head();
+                    break;
+                };
+                eviction.evicted.blocks += evicted.blocks;
+                eviction.evicted.bytes += evicted.bytes;
+            }
+        }
+        self.ring.settle(&self.path);
+        self.evictions = evictions;
+    }
+
+    /// Answers those whose wish has come true.
+    fn answer(&mut self) {
+        if self.end.is_some() {
+            self.safety.want();
+        }
+        let is_small = self.ring.used() <= self.path.capacity();
+        if is_small {
+            for reply in self.resizes.drain(..) {
+                drop(reply.send(Ok(Evicted::default())));
+            }
+        }
+        let is_all_gone = self.ring.full.is_empty() && self.ring.open.is_empty();
+        let is_drained = self.ring.draining.is_empty();
+        self.evictions.retain(|eviction| {
+            let is_done = is_drained && (is_all_gone || eviction.evicted.bytes >= eviction.bytes);
+            if is_done {
+                drop(eviction.reply.send(Ok(eviction.evicted)));
+            }
+            !is_done
+        });
+        if !self.evictions.is_empty() || !is_small {
+            self.wake_for_more();
+        }
+        self.answer_flushes();
+    }
+
+    /// There is more to evict, unless something is waited for.
+    fn wake_for_more(&self) {
+        let is_waiting = !self.ring.draining.is_empty() || self.ring.full.is_empty();
+        if !is_waiting {
+            self.path.inbox.wake();
+        }
+    }
+
+    fn answer_flushes(&mut self) {
+        let first = self.batches.front().map_or(self.next_batch, |batch| batch.number);
+        let has_records = self.journaling.is_none() && self.removals.is_empty();
+        let (is_held, next) = (self.held.is_some(), self.next_batch);
+        let safety = &mut self.safety;
+        self.flushes.retain_mut(|flush| {
+            if flush.batches.is_none() && !is_held {
+                flush.batches = Some(next);
+            }
+            if flush.mark.is_none() && has_records && flush.batches.is_some_and(|batches| first >= batches) {
+                flush.mark = Some(safety.mark());
+            }
+            match flush.mark {
+                Some(mark) if safety.is_safe(mark) => drop(flush.reply.send(Ok(Evicted::default()))),
+                Some(_) => {
+                    safety.want();
+                    return true;
+                }
+                None => return true,
+            }
+            false
+        });
+    }
+
+    /// Whether it was told to end and everything it has accepted is safe.
+    fn is_finished(&self) -> bool {
+        self.end.is_some()
+            && self.held.is_none()
+            && self.batches.is_empty()
+            && self.journaling.is_none()
+            && self.removals.is_empty()
+            && self.safety.is_safe(self.safety.mark())
+            && self.is_idle()
+    }
+
+    /// Whether nothing of it is at the disk.
+    fn is_idle(&self) -> bool {
+        let is_keeping = self.keeping.as_ref().is_some_and(|keeping| keeping.reads > 0);
+        let is_writing = self.batches.iter().any(|batch| !batch.is_written);
+        !is_keeping && !is_writing && self.journaling.is_none() && self.safety.under_way == 0
+    }
+
+    /// Says what the files are like now.
+    pub(super) fn report(&self) {
+        let mut status = self.path.status.lock();
+        status.used = self.ring.used();
+        status.segments = self.ring.segments() as u64;
+        status.free_segments = self.ring.free.len() as u64;
+        let sizes = self.ring.free.iter().map(|free| free.bytes);
+        let heads = self.ring.open.iter().map(|open| open.segment.bytes);
+        let full = self.ring.full.iter().map(|(_, segment)| segment.bytes);
+        let smallest = sizes.chain(heads).chain(full).min().unwrap_or(0);
+        status.largest_block = OpenSegment::largest_block(smallest);
+    }
+
+    /// Ends a path that fails: everybody who waits is told, once nothing is at the disk any more.
+    fn fail(mut self, error: Error) -> Ended {
+        self.path.go_offline(error.message());
+        let failed = || Error::new(error.kind(), error.message());
+        let mut removals = std::mem::take(&mut self.removals);
+        removals.extend(self.journaling.iter().flat_map(|journaling| &journaling.removals));
+        while !self.is_idle() || !self.events.is_empty() {
+            if self.events.is_empty() {
+                self.events.extend(self.path.inbox.take(None));
+            }
+            for event in std::mem::take(&mut self.events) {
+                match event {
+                    Event::DataWritten(number, _) => {
+                        let batch = self.batches.iter_mut().find(|batch| batch.number == number);
+                        batch.into_iter().for_each(Batch::written);
+                    }
+                    Event::JournalWritten(_) => {
+                        if let Some(journaling) = self.journaling.take() {
+                            self.batches.extend(journaling.batches);
+                        }
+                    }
+                    Event::Synced(_) => self.safety.end(),
+                    Event::KeptRead(..) => {
+                        if let Some(keeping) = &mut self.keeping {
+                            keeping.reads -= 1;
+                        }
+                    }
+                    Event::Removed(removal) => removals.push_back(removal),
+                    Event::Failed(_) => {}
+                    Event::Flush(reply) | Event::Resize(reply) | Event::Evict(_, reply) => {
+                        drop(reply.send(Err(failed())));
+                    }
+                    Event::End(files, reply) => self.end = Some((files, reply)),
+                }
+            }
+        }
+        let batches = self.batches.drain(..).flat_map(|batch| batch.blocks);
+        let blocks = batches.map(|placed| placed.block).chain(self.held.take());
+        for block in blocks.collect::<Vec<_>>() {
+            block.end(&self.path, Err(failed()));
+        }
+        let flushes = self.flushes.drain(..).map(|flush| flush.reply);
+        let evictions = self.evictions.drain(..).map(|eviction| eviction.reply);
+        for reply in flushes.chain(evictions).chain(self.resizes.drain(..)) {
+            drop(reply.send(Err(failed())));
+        }
+        if let Some((files, reply)) = self.end.take() {
+            self.path.inbox.tell(Event::End(files, reply));
+        }
+        Ended::Failed(error, removals, self.written)
+    }
+}

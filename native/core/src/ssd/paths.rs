@@ -1,0 +1,238 @@
+//! Paths come, change and go while the others go on.
+
+use std::path::Path as FilePath;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::block::{Evicted, PathFiles};
+use super::config::{MIN_CAPACITY, SsdPathConfig};
+use super::inbox::{Event, Reply};
+use super::path::Path;
+use super::{Ssd, late};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Arc;
+
+impl Ssd {
+    /// Opens one more path while the others go on.
+    ///
+    /// # Errors
+    /// As for [`Ssd::open`]; `Conflict` for a directory that the tier has.
+    pub fn add_path(&self, path: SsdPathConfig) -> Result<()> {
+        self.add_paths(vec![path])
+    }
+
+    /// Opens paths, all at once.
+    pub(super) fn add_paths(&self, paths: Vec<SsdPathConfig>) -> Result<()> {
+        raise_file_limit();
+        let mut opening = Vec::new();
+        for config in paths {
+            check_capacity(&config.dir, config.capacity)?;
+            let mut list = self.tier.paths.write();
+            if list.iter().any(|path| path.dir == config.dir) {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "{} is a path of the ssd tier already: resize it instead",
+                        config.dir.display()
+                    ),
+                ));
+            }
+            let path = Path::new(config.dir, config.capacity, Arc::clone(&self.tier));
+            list.push(Arc::clone(&path));
+            opening.push(path);
+        }
+        let opened = std::thread::scope(|scope| {
+            let starts: Vec<_> = opening.iter().map(|path| scope.spawn(|| path.start())).collect();
+            let joined = starts.into_iter().map(|start| {
+                let panicked = |_| Err(Error::new(ErrorKind::Io, "opening an ssd path ended in a panic"));
+                start.join().unwrap_or_else(panicked)
+            });
+            joined.collect::<Vec<Result<()>>>()
+        });
+        for (path, opened) in opening.iter().zip(&opened) {
+            if opened.is_err() {
+                self.forget(path);
+            }
+        }
+        opened.into_iter().collect()
+    }
+
+    /// Ends a path: writes what it has taken, and lets its blocks go. Reads that have not begun are dropped.
+    ///
+    /// # Errors
+    /// `NotFound` for a directory that the tier has not, `Io` when `deadline` passes before or the files cannot be deleted.
+    pub fn remove_path(&self, dir: &FilePath, files: PathFiles, deadline: Instant) -> Result<Evicted> {
+        let path = self.path(dir)?;
+        let ended = path.ask(|reply| Event::End(files, reply)).wait(deadline);
+        if ended.is_ok() {
+            path.join();
+        }
+        self.forget(&path);
+        ended
+    }
+
+    /// Changes the capacity of a path; a smaller one evicts the oldest segments, and returns when their files are gone.
+    ///
+    /// # Errors
+    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Io` when `deadline` passes before.
+    pub fn resize(&self, dir: &FilePath, capacity: u64, deadline: Instant) -> Result<()> {
+        let path = self.path(dir)?;
+        check_capacity(dir, capacity)?;
+        path.set_capacity(capacity);
+        path.ask(Event::Resize).wait(deadline).map(drop)
+    }
+
+    /// Evicts the oldest blocks in whole segments: at least `bytes`, or all, of one path, or of all by their shares.
+    ///
+    /// # Errors
+    /// `NotFound` for a directory that the tier has not, `Io` when a path fails or `deadline` passes before.
+    pub fn evict(&self, dir: Option<&FilePath>, bytes: u64, deadline: Instant) -> Result<Evicted> {
+        if bytes == 0 {
+            return Ok(Evicted::default());
+        }
+        let paths = match dir {
+            Some(dir) => vec![self.path(dir)?],
+            None => self.tier.paths.read().clone(),
+        };
+        let snapshot = self.snapshot();
+        let held = |path: &Arc<Path>| {
+            let its = snapshot.paths.iter().find(|snapshot| snapshot.dir == path.dir);
+            u128::from(its.map_or(0, |snapshot| snapshot.bytes))
+        };
+        let all: u128 = paths.iter().map(held).sum();
+        let mut answers = Vec::new();
+        for path in &paths {
+            let share = (u128::from(bytes) * held(path)).div_ceil(all.max(1));
+            let share = u64::try_from(share).unwrap_or(u64::MAX);
+            if share > 0 {
+                answers.push(path.ask(|reply| Event::Evict(share, reply)));
+            }
+        }
+        let mut evicted = Evicted::default();
+        for answer in answers {
+            let its = answer.wait(deadline)?;
+            evicted.blocks += its.blocks;
+            evicted.bytes += its.bytes;
+        }
+        Ok(evicted)
+    }
+
+    /// Refuses new writes, finishes and flushes those that were accepted, and ends all threads and locks.
+    ///
+    /// Reads that have not begun are dropped. Nothing is found afterwards.
+    ///
+    /// # Errors
+    /// `Io` when a path failed or `deadline` passes before all is safe: the rest is lost, as with a kill.
+    pub fn close(&self, deadline: Instant) -> Result<()> {
+        let paths = std::mem::take(&mut *self.tier.paths.write());
+        let is_usable = paths.iter().any(|path| path.is_usable());
+        self.tier.queue.close();
+        let is_taken = !is_usable || self.tier.queue.wait_until_taken(deadline);
+        let answers: Vec<_> = paths
+            .iter()
+            .map(|path| path.ask(|reply| Event::End(PathFiles::Keep, reply)))
+            .collect();
+        let mut closed = if is_taken {
+            Ok(())
+        } else {
+            Err(late("writing what was accepted"))
+        };
+        for (path, answer) in paths.iter().zip(answers) {
+            let ended = answer.wait(deadline);
+            if ended.is_ok() {
+                path.join();
+            }
+            closed = closed.and(ended.map(drop));
+        }
+        self.tier.queue.drop_waiting();
+        closed
+    }
+
+    pub(super) fn path(&self, dir: &FilePath) -> Result<Arc<Path>> {
+        let paths = self.tier.paths.read();
+        let path = paths.iter().find(|path| path.dir == dir).cloned();
+        path.ok_or_else(|| {
+            let all: Vec<_> = paths.iter().map(|path| path.dir.display().to_string()).collect();
+            Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "{} is no path of the ssd tier: its paths are {}",
+                    dir.display(),
+                    if all.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        all.join(", ")
+                    }
+                ),
+            )
+        })
+    }
+
+    fn forget(&self, path: &Arc<Path>) {
+        self.tier.paths.write().retain(|other| !Arc::ptr_eq(other, path));
+    }
+}
+
+impl Drop for Ssd {
+    fn drop(&mut self) {
+        // Whoever wants what was accepted to be safe has closed it before.
+        if !self.tier.paths.read().is_empty()
+            && let Err(error) = self.close(Instant::now() + Duration::from_secs(5))
+        {
+            tracing::warn!(%error, "the ssd tier ends as after a kill");
+        }
+    }
+}
+
+/// An answer that a path owes.
+#[derive(Debug)]
+pub(super) struct Answer(Receiver<Result<Evicted>>);
+
+impl Path {
+    /// Tells the writer of a wish.
+    pub(super) fn ask(&self, event: impl FnOnce(Reply) -> Event) -> Answer {
+        let (reply, answer) = mpsc::channel();
+        self.inbox.tell(event(reply));
+        Answer(answer)
+    }
+}
+
+impl Answer {
+    /// Waits for the answer.
+    pub(super) fn wait(self, deadline: Instant) -> Result<Evicted> {
+        let time = deadline.saturating_duration_since(Instant::now());
+        match self.0.recv_timeout(time) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => Err(late("an ssd path")),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Error::new(ErrorKind::Io, "the ssd path has ended meanwhile"))
+            }
+        }
+    }
+}
+
+fn check_capacity(dir: &FilePath, capacity: u64) -> Result<()> {
+    if capacity >= MIN_CAPACITY {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Config,
+        format!(
+            "{capacity} bytes for {} are too few: give an ssd path at least {MIN_CAPACITY}",
+            dir.display()
+        ),
+    ))
+}
+
+/// A large path has a thousand files, which is as many as a process may open unless it asks for more.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // A refusal shows when a file cannot be opened.
+    let _ = setrlimit(Resource::Nofile, raised);
+}

@@ -1,0 +1,160 @@
+//! Losses of power at random: what was said to be safe is there, and nothing wrong is served.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use tempfile::TempDir;
+
+use super::fixture::{Fixture, Hash, deadline};
+use crate::ssd::BlockOrder;
+use crate::ssd::io::fault::Disk;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Write so many blocks.
+    Write(usize),
+    /// Read some.
+    Read(usize),
+    /// Remove one of those that were saved, by its turn.
+    Remove(usize),
+    Flush,
+    Evict,
+    /// Lose the power; the seed says what of the unsafe bytes the disk has.
+    Lose(u64),
+    Close,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (1..60usize).prop_map(Step::Write),
+        2 => (1..20usize).prop_map(Step::Read),
+        2 => any::<usize>().prop_map(Step::Remove),
+        2 => Just(Step::Flush),
+        1 => Just(Step::Evict),
+        2 => any::<u64>().prop_map(Step::Lose),
+        1 => Just(Step::Close),
+    ]
+}
+
+/// A tier on a disk, and what has to hold.
+struct Model {
+    disk: Disk,
+    fixture: Option<Fixture>,
+    /// Found when a flush returned, and not removed or evicted since.
+    safe: HashSet<Hash>,
+    /// Removed when a flush returned, and not written since.
+    gone: HashSet<Hash>,
+    removed: HashSet<Hash>,
+}
+
+impl Model {
+    fn fixture(&mut self) -> &mut Fixture {
+        self.fixture.as_mut().unwrap()
+    }
+
+    /// What of the saved blocks can be found.
+    fn found(&mut self) -> HashSet<Hash> {
+        let fixture = self.fixture();
+        let blocks = fixture.ssd.blocks(None, BlockOrder::Recent);
+        blocks
+            .into_iter()
+            .map(|block| Hash::try_from(block.hash).unwrap())
+            .collect()
+    }
+
+    fn run(&mut self, step: &Step) {
+        match step {
+            Step::Write(count) => {
+                self.fixture().write_many(*count);
+                // Some may have made room for others.
+                let found = self.found();
+                self.safe.retain(|hash| found.contains(hash));
+            }
+            Step::Read(count) => {
+                let hashes: Vec<Hash> = self.found().into_iter().take(*count).collect();
+                let fixture = self.fixture();
+                assert!(hashes.iter().all(|hash| fixture.has(hash)));
+            }
+            Step::Remove(turn) => {
+                let found: Vec<Hash> = self.found().into_iter().collect();
+                if let Some(hash) = found.get(turn % found.len().max(1)) {
+                    let fixture = self.fixture();
+                    assert!(fixture.ssd.remove(fixture.space, hash));
+                    self.safe.remove(hash);
+                    self.removed.insert(*hash);
+                }
+            }
+            Step::Flush => {
+                self.fixture().flush();
+                self.all_is_safe();
+            }
+            Step::Evict => {
+                self.fixture().ssd.evict(None, 1 << 20, deadline()).unwrap();
+                let found = self.found();
+                self.safe.retain(|hash| found.contains(hash));
+            }
+            Step::Lose(seed) => {
+                self.disk.lose_power(&mut SmallRng::seed_from_u64(*seed));
+                let fixture = self.fixture.take().unwrap();
+                drop(fixture.ssd.close(deadline()));
+                self.disk.restore_power();
+                self.fixture = Some(fixture.reopen(Some(Box::new(self.disk.clone()))));
+                self.check();
+            }
+            Step::Close => {
+                self.fixture().close();
+                let fixture = self.fixture.take().unwrap();
+                self.fixture = Some(fixture.reopen(Some(Box::new(self.disk.clone()))));
+                self.check();
+                self.all_is_safe();
+            }
+        }
+    }
+
+    fn all_is_safe(&mut self) {
+        self.safe = self.found();
+        self.gone.extend(self.removed.drain());
+    }
+
+    fn check(&mut self) {
+        let (safe, gone) = (self.safe.clone(), self.gone.clone());
+        let fixture = self.fixture();
+        for hash in &safe {
+            assert!(fixture.has(hash), "a block is lost that was said to be safe");
+        }
+        assert!(
+            !gone.iter().any(|hash| fixture.ssd.contains(fixture.space, hash)),
+            "a removed block is back"
+        );
+        fixture.check_all();
+        let path = fixture.path();
+        assert!(path.used <= path.capacity, "{path:?}");
+        assert_eq!(path.recovery.bad_segments, 0);
+        self.removed.clear();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_safe_outlives_a_loss_of_power(steps in prop::collection::vec(step(), 1..25)) {
+        let dir = TempDir::new().unwrap();
+        let disk = Disk::default();
+        let fixture = Fixture::open_disk(&dir, &disk);
+        let mut model = Model {
+            disk,
+            fixture: Some(fixture),
+            safe: HashSet::new(),
+            gone: HashSet::new(),
+            removed: HashSet::new(),
+        };
+        for step in &steps {
+            model.run(step);
+        }
+        model.run(&Step::Lose(1));
+        model.fixture().close();
+    }
+}
