@@ -39,3 +39,6 @@ impl Amount {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,3 +129,6 @@ fn refused(error: &serde_json::Error) -> Error {
 fn unwritable(error: &serde_json::Error) -> Error {
     Error::new(ErrorKind::Io, format!("the result cannot be written: {error}"))
 }
+
+#[cfg(test)]
+mod tests;
