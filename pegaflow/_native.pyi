@@ -72,7 +72,7 @@ class Lookup:
     """The state of one request's lookup."""
 
     state: str
-    """``"ready"``, ``"ask_again"`` (no answer yet) or ``"off"`` (no daemon: count on no hits)."""
+    """``"ready"``, ``"ask_again"`` (no answer yet), ``"pending"`` (blocks are on their way from a slower tier; the daemon bounds that) or ``"off"`` (no daemon: count on no hits)."""
     memory_blocks: int
     ssd_blocks: int
     remote_blocks: int
@@ -101,6 +101,8 @@ class SchedulerClient:
         0.5 s is ``"off"`` once, and then asked anew.
         Other hashes for the same request end the earlier lookup (its lease is released) and begin a new one.
         """
+    def set_block_compute(self, seconds_per_block: float) -> None:
+        """How long the engine takes to compute one block: what takes longer to fetch from a slower tier is a miss."""
     def take(self, request_id: str) -> tuple[int, int] | None:
         """``(lease_id, boot_id)`` of the request's answer, which now belongs to a load; None when there is none."""
     def forget(self, request_id: str) -> None:

@@ -11,6 +11,8 @@ from pegaflow.connector.interface import (
     SchedulerOutput,
 )
 from pegaflow.connector.metadata import LoadOrder, SaveOrder, StepPlan, WorkerReport
+from pegaflow.connector.scheduler.compute_time import ComputeTime
+from pegaflow.connector.scheduler.lookups import Lookups
 from pegaflow.connector.scheduler.membership import Membership
 from pegaflow.connector.scheduler.patience import Patience
 from pegaflow.connector.scheduler.planner import (
@@ -50,6 +52,7 @@ class SchedulerSide:
         self._saves = saves
         self._loads = loads
         self._tracker = Tracker(adapter_of)
+        self._compute_time = ComputeTime()
         self._load_orders: list[LoadOrder] = []
         self._held: set[str] = set()
         self._next_serial = 0
@@ -122,6 +125,7 @@ class SchedulerSide:
         self._load_orders.clear()
         self._held.clear()
         if self._membership.lookups is not None:
+            self._measure(self._membership.lookups, sum(output.num_scheduled_tokens.values()))
             self._membership.lookups.begin_step()
         return plan
 
@@ -183,6 +187,12 @@ class SchedulerSide:
         stats = TransferStats()
         stats.count("lookups_given_up", given_up)
         return stats
+
+    def _measure(self, lookups: Lookups, tokens: int) -> None:
+        """A step of so many tokens begins."""
+        seconds = self._compute_time.planned(tokens)
+        if seconds is not None:
+            lookups.set_compute_time(seconds * self._block_tokens)
 
     def _forget_lookup(self, record: Record) -> None:
         record.waiting_since = None

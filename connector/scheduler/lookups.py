@@ -49,6 +49,13 @@ class Lookups:
         except Exception as error:
             report("looking at the session", error)
 
+    def set_compute_time(self, seconds_per_block: float) -> None:
+        """The engine takes this long for a block: what takes longer to fetch is not fetched."""
+        try:
+            self._client.set_block_compute(seconds_per_block)
+        except Exception as error:
+            report("telling how long a block takes", error)
+
     def ask(self, record: Record, keys: Sequence[bytes]) -> Hits | None:
         """The hits of these keys; None: ask again in a later step.
 
@@ -67,9 +74,12 @@ class Lookups:
             report("a lookup", error)
             return Hits()
         self._wait_left = max(0.0, self._wait_left - (self._clock() - start))
-        if answer.state == "ready":
+        if answer.state in ("ready", "pending"):
             self._patience.answered()
             record.waiting_since = None
+        if answer.state == "pending":
+            return None  # bounded by the daemon
+        if answer.state == "ready":
             hits = Hits(answer.memory_blocks, answer.ssd_blocks, answer.remote_blocks)
             return hits if hits.blocks <= len(keys) else Hits()
         return None if unanswered and self._patience.defers(record) else Hits()

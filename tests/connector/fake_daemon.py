@@ -117,7 +117,7 @@ class FakeSchedulerClient:
             known = None
         if known is None:
             if daemon.chance.random() < self.slow:
-                return FakeLookup("ask_again")
+                return FakeLookup(daemon.chance.choice(("ask_again", "pending")))
             keys = [hashes[at : at + hash_bytes] for at in range(0, len(hashes), hash_bytes)]
             count = 0
             while count < len(keys) and daemon.visible(keys[count]):
@@ -130,6 +130,9 @@ class FakeSchedulerClient:
         lease_id = self.answers[request_id][1]
         found = len(daemon.leases[lease_id].keys) if lease_id else 0
         return FakeLookup("ready", memory_blocks=found, lease_id=lease_id, boot_id=daemon.boot_id)
+
+    def set_block_compute(self, seconds_per_block: float) -> None:
+        assert seconds_per_block > 0
 
     def take(self, request_id: str) -> tuple[int, int] | None:
         _, lease_id = self.answers.pop(request_id, (b"", 0))

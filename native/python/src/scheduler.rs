@@ -55,6 +55,11 @@ impl SchedulerClient {
         enter(py, || self.0.lookup(request_id, hashes, hash_bytes, wait)).map(Lookup::from)
     }
 
+    fn set_block_compute(&self, py: Python<'_>, seconds_per_block: f64) -> PyResult<()> {
+        let time = seconds("seconds_per_block", seconds_per_block)?;
+        enter(py, || self.0.set_block_compute(Some(time)))
+    }
+
     fn take(&self, py: Python<'_>, request_id: &str) -> PyResult<Option<(u64, u64)>> {
         let lease = enter(py, || self.0.take(request_id))?;
         Ok(lease.map(|lease| (lease.lease_id, lease.boot_id)))

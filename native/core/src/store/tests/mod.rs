@@ -16,5 +16,6 @@ mod slab_moves;
 mod spaces;
 mod stress;
 mod takeover;
+mod tiers;
 
 pub(crate) use fixture::{Fixture, Hash, MIB};

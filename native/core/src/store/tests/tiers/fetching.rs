@@ -1,0 +1,136 @@
+//! Lookups across tiers: one fetch a block, none that nobody waits for, and the prefix as far as it can be had.
+
+use std::thread;
+
+use super::*;
+
+const BLOCKS: usize = 60;
+
+/// A store whose blocks are all on ssd and not in the pool.
+fn on_ssd(pool_bytes: u64, change: impl FnOnce(&mut TierConfig)) -> (Tiers, SpaceId, Vec<(Hash, Vec<Vec<u8>>)>) {
+    let (tiers, key) = (Tiers::new(32 * MIB), key());
+    let space = tiers.space(key, &[PAGE]);
+    let blocks = tiers.save(space, 1, BLOCKS);
+    let tiers = tiers.restart_with(pool_bytes, change);
+    let space = tiers.space(key, &[PAGE]);
+    (tiers, space, blocks)
+}
+
+#[test]
+fn a_prefix_may_be_of_both_tiers() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |_| {});
+    for range in [5..10, 30..31] {
+        drop(tiers.lookup(space, &hashes(&blocks[range])));
+    }
+    let hits = tiers.lookup(space, &hashes(&blocks));
+    assert_eq!((hits.hits.len(), hits.ssd_blocks), (BLOCKS, BLOCKS - 6));
+    check_bytes(&hits, &blocks);
+    drop(hits);
+    let snapshot = tiers.fixture.snapshot();
+    assert_eq!((snapshot.spaces[0].hits, snapshot.spaces[0].misses), (BLOCKS as u64 + 6, 0));
+    tiers.check_idle();
+}
+
+#[test]
+fn a_miss_ends_the_prefix_and_nothing_behind_it_is_fetched() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |_| {});
+    let mut wanted = hashes(&blocks);
+    wanted[20] = super::super::fixture::random_hash();
+    let hits = tiers.lookup(space, &wanted);
+    assert_eq!((hits.hits.len(), hits.ssd_blocks), (20, 20));
+    assert_eq!(tiers.fetches().blocks, 20);
+    let space = &tiers.fixture.snapshot().spaces[0];
+    assert_eq!((space.hits, space.misses), (20, BLOCKS as u64 - 20));
+}
+
+#[test]
+fn lookups_of_the_same_blocks_fetch_each_once() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |_| {});
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| check_bytes(&tiers.lookup(space, &hashes(&blocks)), &blocks));
+        }
+    });
+    assert_eq!(tiers.fetches().blocks, BLOCKS as u64);
+    tiers.check_idle();
+}
+
+#[test]
+fn one_block_at_a_time_is_on_its_way_when_no_more_may_be() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |config| config.fetch_bytes = 1);
+    let Found::Pending(mut pending) = tiers.begin(space, &hashes(&blocks), None) else {
+        panic!("they cannot all be there already");
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_ready(&mut pending) {
+        assert!(tiers.fetches().in_flight_bytes <= PAGE);
+        assert!(Instant::now() < deadline);
+    }
+    check_bytes(&pending.finish(), &blocks);
+    tiers.check_idle();
+}
+
+#[test]
+fn a_lookup_that_nobody_waits_for_fetches_no_more() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |config| config.fetch_bytes = 1);
+    drop(tiers.begin(space, &hashes(&blocks), None));
+    tiers.check_idle();
+    let fetches = tiers.fetches();
+    assert!(fetches.cancelled > 0, "{fetches:?}");
+    assert_eq!(fetches.cancelled + fetches.blocks, BLOCKS as u64);
+    // And the next one is served.
+    check_bytes(&tiers.lookup(space, &hashes(&blocks)), &blocks);
+}
+
+#[test]
+fn a_lookup_that_somebody_else_waits_for_too_goes_on() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |config| config.fetch_bytes = 1);
+    let first = tiers.begin(space, &hashes(&blocks), None);
+    let second = tiers.begin(space, &hashes(&blocks), None);
+    drop(first);
+    let Found::Pending(second) = second else {
+        panic!("they cannot all be there already");
+    };
+    check_bytes(&wait(second), &blocks);
+    assert_eq!(tiers.fetches().blocks, BLOCKS as u64);
+    tiers.check_idle();
+}
+
+#[test]
+fn a_lookup_that_ends_early_has_the_prefix_that_came() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |config| config.fetch_bytes = 1);
+    let Found::Pending(pending) = tiers.begin(space, &hashes(&blocks), None) else {
+        panic!("they cannot all be there already");
+    };
+    let hits = pending.finish();
+    let found = hits.hits.len();
+    assert!(found < BLOCKS);
+    check_bytes(&hits, &blocks[..found]);
+    drop(hits);
+    tiers.check_idle();
+}
+
+#[test]
+fn what_the_pool_has_no_room_for_is_a_miss() {
+    // Half of them fit.
+    let (tiers, space, blocks) = on_ssd(2 * MIB, |_| {});
+    let hits = tiers.lookup(space, &hashes(&blocks));
+    let found = hits.hits.len();
+    assert!(found > 0 && found < BLOCKS, "{found}");
+    check_bytes(&hits, &blocks[..found]);
+    assert!(tiers.fetches().no_room > 0);
+    drop(hits);
+    tiers.check_idle();
+}
+
+#[test]
+fn a_block_that_is_being_saved_is_not_fetched() {
+    let (tiers, space, blocks) = on_ssd(32 * MIB, |_| {});
+    let writer = tiers.fixture.writer(space, 0, &blocks[3].0);
+    let hits = tiers.lookup(space, &hashes(&blocks));
+    assert_eq!(hits.hits.len(), 3);
+    assert_eq!(tiers.fetches().busy, 1);
+    writer.page().write(&blocks[3].1[0]);
+    writer.seal();
+    check_bytes(&tiers.lookup(space, &hashes(&blocks)), &blocks);
+}
