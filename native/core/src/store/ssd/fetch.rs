@@ -305,9 +305,18 @@ impl Store {
     }
 
     fn begin_fetch(self: &Arc<Self>, tier: &Tier, key: BlockKey, extent: Extent, purpose: Purpose) {
-        let job = match Job::reserve(self, &key, &extent, purpose.eviction()) {
+        let (job, bytes) = (Job::reserve(self, &key, &extent, purpose.eviction()), extent.bytes());
+        let job = match job {
             Ok(job) => job,
-            Err((bytes, failure)) => return self.settle_fetch(tier, &key, bytes, Err(failure)),
+            Err(failure) => {
+                // Another fetch, or a save, may have brought it since it was looked for.
+                let space = self.spaces.get(key.space);
+                let outcome = space.ok().and_then(|space| self.pin_one(&space, &key)).ok_or(failure);
+                if outcome.is_err() {
+                    tier.fetches.counts.count(Err(failure));
+                }
+                return self.settle_fetch(tier, &key, bytes, outcome);
+            }
         };
         let pages = job.pages();
         let ticket = tier.ssd.read(
@@ -339,6 +348,8 @@ impl Store {
     /// A fetch that was begun has ended.
     pub(super) fn end_fetch(self: &Arc<Self>, key: &BlockKey, bytes: u64, outcome: Result<Hits, Failure>) {
         if let Some(tier) = &self.tier {
+            let counted = outcome.as_ref().map(|_| bytes);
+            tier.fetches.counts.count(counted.map_err(|failure| *failure));
             self.settle_fetch(tier, key, bytes, outcome);
             self.begin_fetches(tier);
         }
@@ -352,9 +363,6 @@ impl Store {
         outcome: Result<Hits, Failure>,
     ) {
         let fetches = &tier.fetches;
-        fetches
-            .counts
-            .count(outcome.as_ref().map(|_| bytes).map_err(|failure| *failure));
         let ended = {
             let mut table = fetches.table.lock();
             table.in_flight_bytes -= bytes;

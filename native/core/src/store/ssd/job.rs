@@ -21,32 +21,27 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Reserves the pages of a block; its bytes and why not when that cannot be.
+    /// Reserves the pages of a block.
     pub(super) fn reserve(
         store: &Arc<Store>,
         key: &BlockKey,
         extent: &Extent,
         eviction: Eviction,
-    ) -> std::result::Result<Self, (u64, Failure)> {
-        let bytes = extent.bytes();
-        let refused = |failure| (bytes, failure);
-        let space = store
-            .spaces
-            .get(key.space)
-            .map_err(|_| refused(Failure::Failed))?;
+    ) -> std::result::Result<Self, Failure> {
+        let space = store.spaces.get(key.space).map_err(|_| Failure::Failed)?;
         let mut writers = Vec::with_capacity(space.shards.len());
         for shard in 0..space.shards.len() {
             let reserved = store.reserve_page(&space, shard as u16, *key, eviction);
-            match reserved.map_err(|_| refused(Failure::Failed))? {
+            match reserved.map_err(|_| Failure::Failed)? {
                 Reserved::Page(writer) => writers.push(writer),
-                Reserved::NoSpace => return Err(refused(Failure::NoRoom)),
-                Reserved::Present | Reserved::InFlight => return Err(refused(Failure::Busy)),
+                Reserved::NoSpace => return Err(Failure::NoRoom),
+                Reserved::Present | Reserved::InFlight => return Err(Failure::Busy),
             }
         }
         Ok(Self {
             store: Arc::clone(store),
             key: *key,
-            bytes,
+            bytes: extent.bytes(),
             writers,
             has_ended: false,
         })

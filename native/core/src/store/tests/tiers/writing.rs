@@ -33,7 +33,9 @@ fn more_than_the_pool_holds_is_found_again() {
         tiers.flush();
     }
     for part in blocks.chunks(10) {
-        check_bytes(&tiers.lookup(space, &hashes(part)), part);
+        let hits = tiers.lookup(space, &hashes(part));
+        assert_eq!(hits.hits.len(), 10, "{:?}", tiers.tier());
+        check_bytes(&hits, part);
     }
     assert!(tiers.fetches().blocks >= 400 - 8 * MIB / PAGE);
     tiers.check_idle();
