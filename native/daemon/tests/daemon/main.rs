@@ -32,3 +32,4 @@ mod sessions;
 mod shard_copies;
 mod status;
 mod stuck;
+mod tiers;
