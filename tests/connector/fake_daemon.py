@@ -104,6 +104,8 @@ class FakeSchedulerClient:
         self.calls = 0
         self.slow = 0.2
         """How often an answer is not there yet."""
+        self.fetching = 0.0
+        """How often blocks are on their way from a slower tier."""
 
     def lookup(self, request_id: str, hashes: bytes, hash_bytes: int, wait_s: float) -> FakeLookup:
         self.calls += 1
@@ -117,7 +119,9 @@ class FakeSchedulerClient:
             known = None
         if known is None:
             if daemon.chance.random() < self.slow:
-                return FakeLookup(daemon.chance.choice(("ask_again", "pending")))
+                return FakeLookup("ask_again")
+            if daemon.chance.random() < self.fetching:
+                return FakeLookup("pending")
             keys = [hashes[at : at + hash_bytes] for at in range(0, len(hashes), hash_bytes)]
             count = 0
             while count < len(keys) and daemon.visible(keys[count]):

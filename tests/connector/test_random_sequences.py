@@ -83,6 +83,7 @@ class Rig:
 
     def _open_scheduler(self, identity: EngineIdentity) -> Any:
         client = FakeSchedulerClient(self.daemon, identity)
+        client.fetching = 0.2
         self.scheduler_clients.append(client)
         return client
 

@@ -215,6 +215,32 @@ def test_a_request_waits_for_an_answer_but_not_for_ever() -> None:
     assert rig.side.match(request, 0) == (0, False)
 
 
+def test_a_request_waits_for_blocks_on_their_way_as_long_as_the_daemon_says() -> None:
+    rig = Rig()
+    rig.client.fetching = 1.0
+    request = FakeRequest.of_blocks(3)
+    rig.cache(*request.block_hashes)
+
+    for rig.now in (0.0, 5.1, 100.0):
+        assert rig.side.match(request, 0) == (None, False)
+    rig.client.fetching = 0.0
+    assert rig.side.match(request, 0) == (3 * TOKENS, True)
+    assert rig.side.take_stats() is None
+
+
+def test_the_daemon_is_told_how_long_a_block_takes_to_compute() -> None:
+    rig = Rig()
+    told: list[float] = []
+    rig.client.set_block_compute = told.append  # type: ignore[method-assign]
+    request = FakeRequest.of_blocks(3)
+
+    for _ in range(20):
+        rig.side.plan(step_of_new(request, [1, 2, 3], tokens=1000))
+
+    assert told
+    assert all(0 < seconds < 60 for seconds in told)
+
+
 def test_after_one_request_gave_up_others_do_not_wait_until_something_answers() -> None:
     rig = Rig()
     rig.client.slow = 1.0
