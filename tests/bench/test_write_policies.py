@@ -18,7 +18,7 @@ def _outcomes(prompts: list[list[int]], memory: int, disk: int) -> dict[tuple[st
 
 
 @given(_PROMPTS, st.integers(1, 20), st.integers(1, 60))
-def test_memory_does_not_care_and_no_block_is_hit_twice(
+def test_no_more_is_found_than_was_asked_for(
     prompts: list[list[int]], memory: int, disk: int
 ) -> None:
     for one in _outcomes(prompts, memory, disk).values():

@@ -36,7 +36,7 @@ class Outcome:
     ssd_hits: int = 0
     written: int = 0
     lost: int = 0
-    """Blocks that memory has at the end and the disk has not: a restart without memory loses them."""
+    """Blocks that only memory has at the end: a restart without memory loses them."""
 
 
 class Tiers:

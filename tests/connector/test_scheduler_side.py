@@ -231,7 +231,7 @@ def test_a_request_waits_for_blocks_on_their_way_as_long_as_the_daemon_says() ->
 def test_the_daemon_is_told_how_long_a_block_takes_to_compute() -> None:
     rig = Rig()
     told: list[float] = []
-    rig.client.set_block_compute = told.append  # type: ignore[method-assign]
+    rig.client.set_block_compute = told.append  # type: ignore[method-assign, assignment]
     request = FakeRequest.of_blocks(3)
 
     for _ in range(20):

@@ -45,14 +45,18 @@ def saved(daemon: DaemonProcess, engine: ConnectedEngine) -> Saved:
         hashes = fresh_hashes(len(SOURCE))
         content = engine.memory.refill(SOURCE)
         engine.save(hashes, SOURCE)
-        blocks = (number + 1) * len(SOURCE)
-        wait_until(
-            lambda blocks=blocks: daemon.status()["ssd"]["blocks"] == blocks,
-            f"{blocks} blocks are on the disk",
-            _WRITTEN_S,
-        )
+        wait_on_disk(daemon, (number + 1) * len(SOURCE))
         all_of_it.append((hashes, content))
     return all_of_it
+
+
+def wait_on_disk(daemon: DaemonProcess, blocks: int) -> None:
+    """Wait until the disk has so many blocks."""
+    wait_until(
+        lambda: bool(daemon.status()["ssd"]["blocks"] == blocks),
+        f"{blocks} blocks are on the disk",
+        _WRITTEN_S,
+    )
 
 
 def begin_anew(daemon: DaemonProcess, engine: ConnectedEngine) -> None:
@@ -105,14 +109,15 @@ def test_requests_that_go_while_their_blocks_come_leave_nothing(
     def is_idle() -> bool:
         status = daemon.status()
         fetches = status["ssd"]["fetches"]
-        return (
-            fetches["lookups"] == 0
-            and fetches["in_flight_bytes"] == 0
-            and fetches["queued_bytes"] == 0
-            and status["pool"]["pinned_blocks"] == 0
-            and status["pool"]["in_flight_pages"] == 0
-            and status["leases"]["held"] == 0
+        left = (
+            fetches["lookups"],
+            fetches["in_flight_bytes"],
+            fetches["queued_bytes"],
+            status["pool"]["pinned_blocks"],
+            status["pool"]["in_flight_pages"],
+            status["leases"]["held"],
         )
+        return not any(left)
 
     wait_until(is_idle, "nothing is left of them", _REATTACH_S)
     assert engine.hit_count([os.urandom(32)]) == 0
