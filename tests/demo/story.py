@@ -1,6 +1,7 @@
 """Eight prompts: a cold engine, its successor after kill -9, another engine, a killed daemon."""
 
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ PROMPT_TOKENS: Final = (317, 11 * BLOCK_TOKENS, 413, 470, 533, 589, 641, 700)
 _GENERATE: Final = 16
 _WARM_UP_TOKENS: Final = BLOCK_TOKENS // 2
 """Too short for a block, so that it leaves nothing in a cache."""
+
+_PROGRAM: Final = (sys.executable, "-m", "pegaflow")
+"""The command line of this interpreter, also where it is not installed beside it."""
 
 _SEALED_S: Final = 30.0
 _ATTACH_S: Final = 30.0
@@ -54,7 +58,7 @@ class Story:
             self._report.step("writing a tiny random Llama model (float32, 4 layers)")
             model = write_tiny_model(directory / "model")
             self._report.step("starting the daemon: pegaflow serve")
-            with DaemonProcess() as daemon:
+            with DaemonProcess(program=_PROGRAM) as daemon:
                 rows, kill = self._run(prompts, model, directory, daemon)
         return Figures(rows, kill, self._errors, engine_kills=1, seconds=self._report.seconds)
 

@@ -53,7 +53,7 @@ class EngineProcess(Closing):
         self._model = str(model)
         port = free_port()
         command = [
-            str(install.pegaflow),
+            *install.pegaflow,
             "vllm",
             f"--socket={daemon_socket}",
             "--",
@@ -64,6 +64,7 @@ class EngineProcess(Closing):
             f"--block-size={BLOCK_TOKENS}",
             f"--max-model-len={MAX_TOKENS}",
             "--enforce-eager",
+            *install.options,
             *options,
         ]
         self._tree = ProcessTree(command, install.environment(daemon_socket), log)

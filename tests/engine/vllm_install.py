@@ -11,6 +11,8 @@ BLOCK_TOKENS: Final = 32
 MAX_TOKENS: Final = 1024
 """Longest prompt with its answer."""
 
+_GPU_CACHE_BYTES: Final = 256 << 20
+
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -19,6 +21,17 @@ class VllmInstall:
     """A virtual environment that holds vLLM and our wheel, by its interpreter."""
 
     python: Path
+    options: tuple[str, ...] = ()
+    """What ``vllm serve`` is given besides, for the device."""
+
+    @classmethod
+    def on_gpu(cls, python: Path) -> "VllmInstall":
+        """One that runs on a GPU; several engines share it.
+
+        Triton's attention computes in float32, as the processor does: the same tokens.
+        """
+        memory = ("--gpu-memory-utilization=0.25", f"--kv-cache-memory-bytes={_GPU_CACHE_BYTES}")
+        return cls(python, ("--attention-backend=TRITON_ATTN", *memory))
 
     @classmethod
     def chosen(cls) -> "VllmInstall":
@@ -27,9 +40,9 @@ class VllmInstall:
         return cls(Path(named).absolute() if named else _CHECKOUT / ".venv-vllm/bin/python")
 
     @property
-    def pegaflow(self) -> Path:
+    def pegaflow(self) -> tuple[str, ...]:
         """Its command line."""
-        return self.python.with_name("pegaflow")
+        return (str(self.python), "-P", "-m", "pegaflow")
 
     def environment(self, socket: Path) -> dict[str, str]:
         """This process's environment with what an engine needs to find ``socket``."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.bench.figures import Say
-from tests.bench.gpu_results import decode, engines, mix, pool, transfer
+from tests.bench.gpu_results import decode, engines, mix, parallel, pool, transfer
 from tests.bench.gpu_results.document import Document, join, part, results_of
 from tests.bench.gpu_results.result import Result
 from tests.bench.gpu_results.table import short, write
@@ -24,7 +24,9 @@ PARTS: Final[Mapping[str, Callable[[Say], Iterator[Result]]]] = {
     "pool": pool.rows,
     "engines": engines.rows,
     "mix": mix.rows,
+    "parallel": parallel.rows,
 }
+_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "engines", "mix")
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _RESULTS: Final = _ROOT / "tests/bench/results/h200"
 
@@ -33,14 +35,19 @@ def main() -> int:
     """Run the parts; the exit code is 0 whatever they measure."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.gpu_results", description=__doc__)
     parser.add_argument("--out", type=Path, default=_RESULTS, help="where results.json goes")
-    parser.add_argument("--part", choices=PARTS, action="append", help="measure this part")
+    parser.add_argument(
+        "--part",
+        choices=PARTS,
+        action="append",
+        help="measure this part; by default all but parallel, which needs two GPUs",
+    )
     parser.add_argument(
         "--join", type=Path, nargs="+", help="measure nothing: these files' parts, later ones win"
     )
     parsed = parser.parse_args()
     document = join(parsed.join) if parsed.join else {"parts": {}}
     parsed.out.mkdir(parents=True, exist_ok=True)
-    for name in () if parsed.join else parsed.part or PARTS:
+    for name in () if parsed.join else parsed.part or _FOR_ONE_GPU:
         document["parts"][name] = _measured(name)
         # After each part: a machine that goes away takes only the rest.
         _write(document, parsed.out)
