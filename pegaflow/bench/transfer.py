@@ -149,10 +149,7 @@ def measure_layout(
     batch = device.batch_rates(layout.run_bytes) or {}
     checked = check_bytes(daemon, device, layout)
     with attached(daemon.socket, device, layout) as engine:
-        sizes = tuple(
-            Sized(count, *_rates(engine, count, rounds_of(count, plan), limit))
-            for count in plan.sizes
-        )
+        sizes = tuple(_sized(engine, count, rounds_of(count, plan), limit) for count in plan.sizes)
         return LayoutRates(
             layout.name,
             layout.runs,
@@ -178,8 +175,8 @@ def rounds_of(count: int, plan: Plan) -> int:
     return plan.big_rounds if count > max(FEW) else plan.few_rounds
 
 
-def _rates(engine: BenchEngine, count: int, rounds: int, limit: Limit) -> tuple[Rate, Rate]:
-    """Saves and loads of ``count`` blocks at random places."""
+def median_rates(engine: BenchEngine, count: int, rounds: int) -> tuple[float, float]:
+    """GB/s of saves and of loads of ``count`` blocks at random places."""
     saves, loads = [], []
     for _ in range(rounds):
         hashes = fresh_hashes(count)
@@ -187,11 +184,15 @@ def _rates(engine: BenchEngine, count: int, rounds: int, limit: Limit) -> tuple[
         saves.append(engine.save(hashes, blocks).seconds)
         loads.append(engine.load(hashes, blocks).seconds)
     size = count * engine.layout.block_bytes
-    return _rate(size, saves, limit.save), _rate(size, loads, limit.load)
+    return rate(size, statistics.median(saves)), rate(size, statistics.median(loads))
 
 
-def _rate(size: int, laps: Sequence[float], limit: float) -> Rate:
-    gb_s = rate(size, statistics.median(laps))
+def _sized(engine: BenchEngine, count: int, rounds: int, limit: Limit) -> Sized:
+    save, load = median_rates(engine, count, rounds)
+    return Sized(count, _of(save, limit.save), _of(load, limit.load))
+
+
+def _of(gb_s: float, limit: float) -> Rate:
     return Rate(gb_s, round(gb_s / limit, 3))
 
 
@@ -209,7 +210,7 @@ def duplex(engine: BenchEngine, seconds: float, limit: Limit) -> Rate:
             if time.perf_counter() - began < seconds:
                 in_flight[_start(engine, kind, cached, half)] = kind
         os.sched_yield()
-    return _rate_of_both(moved, time.perf_counter() - began, limit)
+    return _of(rate(moved, time.perf_counter() - began), limit.duplex)
 
 
 def _start_both(engine: BenchEngine, cached: Sequence[bytes], half: int) -> dict[int, str]:
@@ -220,11 +221,6 @@ def _start(engine: BenchEngine, kind: str, cached: Sequence[bytes], half: int) -
     if kind == "load":
         return engine.start_load(cached, range(half))
     return engine.start_save(fresh_hashes(half), range(half, 2 * half))
-
-
-def _rate_of_both(moved: int, seconds: float, limit: Limit) -> Rate:
-    gb_s = rate(moved, seconds)
-    return Rate(gb_s, round(gb_s / limit.duplex, 3))
 
 
 def latencies(engine: BenchEngine, device: Device, plan: Plan) -> dict[str, Any]:

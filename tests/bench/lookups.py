@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from pegaflow.bench.figures import median, percentile
 from tests.bench.lookup_client import PAGE, paced_lookups, timed_lookup
-from tests.bench.rows import Row, median, percentile
+from tests.bench.rows import Row
 from tests.engine.daemon import DaemonProcess
 from tests.fence.attached_engine import AttachedEngine, fresh_hashes
 from tests.fence.engine_memory import HASH_BYTES, EngineMemory

@@ -4,7 +4,8 @@ import multiprocessing
 import socket
 import time
 
-from tests.bench.rows import Row, median
+from pegaflow.bench.figures import median
+from tests.bench.rows import Row
 
 _ROUNDS = 5000
 

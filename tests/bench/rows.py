@@ -1,7 +1,5 @@
 """One measured figure, with what it has to reach."""
 
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,14 +31,3 @@ class Row:
             "bound": self.bound if self.target is not None else None,
             "met": self.met,
         }
-
-
-def median(values: Sequence[float], digits: int = 1) -> float:
-    """The middle value, rounded."""
-    return round(statistics.median(values), digits)
-
-
-def percentile(values: Sequence[float], percent: int, digits: int = 1) -> float:
-    """The value that ``percent`` of all do not exceed, rounded."""
-    ordered = sorted(values)
-    return round(ordered[min(len(ordered) - 1, len(ordered) * percent // 100)], digits)

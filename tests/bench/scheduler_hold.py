@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from tests.bench.rows import Row, percentile
+from pegaflow.bench.figures import percentile
+from tests.bench.rows import Row
 from tests.engine.daemon import DaemonProcess
 from tests.engine.waiting import wait_until
 from tests.fence.engine_memory import EngineMemory, Shape

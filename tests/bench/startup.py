@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.bench.rows import Row, median
+from pegaflow.bench.figures import median
+from tests.bench.rows import Row
 from tests.engine.daemon import PEGAFLOW
 
 _ROUNDS = 15

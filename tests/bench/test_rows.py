@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.bench.rows import Row, median, percentile
+from pegaflow.bench.figures import median, percentile
+from tests.bench.rows import Row
 
 LAPS = st.lists(st.integers(0, 10**6).map(float), min_size=1)
 

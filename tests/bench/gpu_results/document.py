@@ -1,20 +1,18 @@
 """The file of results: the rows of each part, with machine, versions and commit."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 from pegaflow.bench import machine
+from tests.bench.commit import commit
 from tests.bench.gpu_results.result import Result
 
 Document = dict[str, Any]
 
 _VERSIONS: Final = ("vllm", "torch", "cupy-cuda12x", "cupy-cuda13x")
-_ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 def about() -> Mapping[str, str]:
@@ -25,7 +23,7 @@ def about() -> Mapping[str, str]:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found | {"commit": os.environ.get("PEGAFLOW_COMMIT") or _commit()}
+    return found | {"commit": commit()}
 
 
 def part(rows: Iterable[Result], seconds: float) -> Document:
@@ -50,14 +48,3 @@ def results_of(document: Document) -> dict[str, list[Result]]:
     return {
         name: [Result.of(row) for row in part["rows"]] for name, part in document["parts"].items()
     }
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=_ROOT,
-    )
-    return done.stdout.strip() or "not a git checkout"
