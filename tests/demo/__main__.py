@@ -23,7 +23,7 @@ def main() -> int:
     parsed = parser.parse_args()
     install = VllmInstall(parsed.python.absolute()) if parsed.python else VllmInstall.chosen()
     if parsed.gpu:
-        install = VllmInstall.on_gpu(install.python)
+        install = VllmInstall(install.python, has_gpu=True)
     report = Report(Console())
     if parsed.control:
         return _control(report, install)

@@ -19,6 +19,7 @@ _GENERATE: Final = 16
 _POOL_BYTES: Final = 4 << 30
 
 _TWO_RANKS: Final = {"tensor_parallel_size": 2, "disable_custom_all_reduce": True}
+_MEMORY: Final = {"gpu_memory_utilization": 0.5}
 _MLA_LAYERS: Final = 4
 _MLA_NUMBERS: Final = 576
 """Of one token in one layer: 512 of the latent and 64 of the rope."""
@@ -91,7 +92,10 @@ def _rows(
     with (
         running_daemon(_POOL_BYTES) as daemon,
         running_engine(
-            site, {**plan.arguments, **arguments}, directory / "engine.log", ours(daemon.socket)
+            site,
+            {**plan.arguments, **_MEMORY, **arguments},
+            directory / "engine.log",
+            ours(daemon.socket),
         ) as engine,
     ):
         engine.wait_attached(daemon)

@@ -20,10 +20,11 @@ def readme_table(document: Document) -> str:
     """The table of the README: rows that met a target, or did not."""
     rows = [row for rows in results_of(document).values() for row in rows if row.met is not None]
     met = sum(bool(row.met) for row in rows)
-    names = sorted({part["about"].get("gpu", "no GPU") for part in document["parts"].values()})
-    commits = sorted({part["about"]["commit"] for part in document["parts"].values()})
+    about = [part["about"] for part in document["parts"].values()]
+    gpus = sorted({one.get("gpu", "no GPU").partition(",")[0] for one in about})
+    commits = sorted({one["commit"] for one in about})
     lines = [
-        f"{met} of {len(rows)} targets met on {'; '.join(names)} (commit {', '.join(commits)}):",
+        f"{met} of {len(rows)} targets met on {', '.join(gpus)} (commit {', '.join(commits)}):",
         "",
         "| what | measured | target | met |",
         "|---|---|---|---|",
