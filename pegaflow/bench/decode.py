@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pegaflow.bench.engine import BenchEngine, fresh_hashes
 from pegaflow.bench.figures import percentile, rate
@@ -38,6 +38,13 @@ class Steps:
             round(100 * (self.mean_ms / alone.mean_ms - 1), 1),
             round(100 * (self.p99_ms / alone.p99_ms - 1), 1),
         )
+
+
+class Model(Protocol):
+    """What decodes."""
+
+    def steps(self, between: Callable[[], None]) -> list[float]:
+        """Milliseconds of each step; ``between`` is called after each, outside of the time."""
 
 
 class DecodeModel:
@@ -122,12 +129,12 @@ class Copies:
         self._in_flight[transfer] = (kind, lane)
 
 
-def measure_alone(model: DecodeModel) -> Steps:
+def measure_alone(model: Model) -> Steps:
     """Steps with nothing beside them."""
     return _steps(model, lambda: None, lambda: 0)
 
 
-def measure_beside(model: DecodeModel, engine: BenchEngine, kinds: Sequence[str]) -> Steps:
+def measure_beside(model: Model, engine: BenchEngine, kinds: Sequence[str]) -> Steps:
     """Steps while ``engine``, of this process, saves, loads, or does both."""
     copies = Copies(engine, kinds)
     steps = _steps(model, copies.pump, lambda: copies.moved_bytes)
@@ -135,7 +142,7 @@ def measure_beside(model: DecodeModel, engine: BenchEngine, kinds: Sequence[str]
     return steps
 
 
-def _steps(model: DecodeModel, pump: Callable[[], None], moved: Callable[[], int]) -> Steps:
+def _steps(model: Model, pump: Callable[[], None], moved: Callable[[], int]) -> Steps:
     before, began = moved(), time.perf_counter()
     laps = model.steps(pump)
     gb_s = rate(moved() - before, time.perf_counter() - began)
