@@ -15,6 +15,7 @@ use bytes::Bytes;
 use parking_lot::MutexGuard;
 use pegaflow_core::cuda::StreamPoint;
 use pegaflow_core::grant::IssuedGrant;
+use pegaflow_core::pause;
 use pegaflow_proto::v1::{Grant, LoadRequest, SaveRequest};
 use tonic::{Response, Status};
 
@@ -200,6 +201,7 @@ impl WorkerClient {
         call: impl Future<Output = std::result::Result<Response<A>, Status>> + Send + 'static,
     ) -> u64 {
         let session = Arc::clone(&registration.session);
+        let patience = patience(&transfer, &registration);
         let (id, revoked) = state.transfers.begin(transfer, grant, registration);
         drop(state);
         let answered = async move {
@@ -210,8 +212,12 @@ impl WorkerClient {
             session.observe_boot(answer.boot_id());
             Ok(answer.outcome())
         };
-        self.background
-            .spawn(follow::follow(Arc::clone(&self.shared), id, revoked, answered));
+        self.background.spawn(follow::follow(
+            Arc::clone(&self.shared),
+            id,
+            revoked,
+            pause::awake(answered, patience),
+        ));
         id
     }
 
@@ -280,6 +286,16 @@ impl WorkerClient {
         self.background.close();
         self.shared.lock().registration = None;
         Ok(())
+    }
+}
+
+/// How long the answer is worth staying awake for: where the GPU has nothing to end first, as long as short copies take.
+fn patience(transfer: &Transfer, registration: &Registration) -> Duration {
+    match &transfer.point {
+        Some(point) if point.has_passed() => {
+            pause::of_copies(u64::from(transfer.blocks) * registration.page_bytes)
+        }
+        _ => Duration::ZERO,
     }
 }
 

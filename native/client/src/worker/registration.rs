@@ -21,6 +21,8 @@ pub(super) struct Registration {
     pub(super) session: Arc<Session>,
     pub(super) id: u64,
     pub(super) grants: Arc<GrantPool>,
+    /// Of one block.
+    pub(super) page_bytes: u64,
 }
 
 impl Registration {
@@ -45,6 +47,7 @@ impl Registration {
             session: Arc::clone(session),
             id: answer.registration_id,
             grants,
+            page_bytes: answer.page_bytes,
         })
     }
 }

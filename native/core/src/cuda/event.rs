@@ -78,6 +78,23 @@ impl Event {
         self.gpu.calls.check("record an event", code)
     }
 
+    /// Whether the GPU has come to the event.
+    pub(super) fn has_passed(&self) -> Result<bool> {
+        let _entered = self.gpu.enter()?;
+        self.query()
+    }
+
+    fn query(&self) -> Result<bool> {
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: the event is open.
+        let code = unsafe { (self.gpu.calls.event_query)(self.event) };
+        match code {
+            SUCCESS => Ok(true),
+            NOT_READY => Ok(false),
+            code => self.gpu.calls.check("wait for copies", code).map(|()| true),
+        }
+    }
+
     /// Returns when the GPU has come to the event, or says that it never will. `expected` after `begun` is when it can come at the
     /// earliest: until shortly before, this thread sleeps.
     ///
@@ -89,17 +106,14 @@ impl Event {
         if !early.is_zero() {
             thread::sleep(early);
         }
-        loop {
-            #[expect(unsafe_code, reason = "a call of the driver")]
-            // SAFETY: the event is open.
-            let code = unsafe { (self.gpu.calls.event_query)(self.event) };
-            match code {
-                SUCCESS => return Ok(()),
-                NOT_READY if begun.elapsed() < expected + SPIN => std::hint::spin_loop(),
-                NOT_READY => thread::sleep(PAUSE),
-                code => self.gpu.calls.check("wait for copies", code)?,
+        while !self.query()? {
+            if begun.elapsed() < expected + SPIN {
+                std::hint::spin_loop();
+            } else {
+                thread::sleep(PAUSE);
             }
         }
+        Ok(())
     }
 }
 

@@ -47,6 +47,12 @@ pub struct StreamPoint {
 }
 
 impl StreamPoint {
+    /// Whether the stream has come to it, as far as can be told without waiting.
+    pub fn has_passed(&self) -> bool {
+        let event = self.export.events.get(self.event as usize);
+        event.is_some_and(|(event, _)| event.has_passed().unwrap_or(false))
+    }
+
     /// The number of its event among [`Export::events`].
     pub fn event(&self) -> u32 {
         self.event

@@ -40,6 +40,8 @@ pub(crate) struct PinnedPool {
     chunks: Vec<Mutex<Chunk>>,
     pinned_bytes: AtomicU64,
     next: AtomicUsize,
+    /// The first chunk that no thread has mapped.
+    unmapped: AtomicUsize,
     is_closing: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -62,6 +64,7 @@ impl PinnedPool {
             chunks: (0..chunks).map(|_| Mutex::new(Chunk::Loose)).collect(),
             pinned_bytes: AtomicU64::new(0),
             next: AtomicUsize::new(0),
+            unmapped: AtomicUsize::new(0),
             is_closing: AtomicBool::new(false),
             threads: Mutex::default(),
         });
@@ -128,6 +131,7 @@ impl PinnedPool {
 
     /// Pins what the pool should have; what it grows by later is pinned when it is first used.
     fn pin_all(&self) {
+        self.map_all();
         loop {
             let index = self.next.fetch_add(1, Relaxed);
             while self.bytes_there(index) == 0 {
@@ -145,18 +149,31 @@ impl PinnedPool {
         }
     }
 
+    /// Maps what is there at the start, as of a pool that was taken over: the driver is slow on pages that are not mapped, and on
+    /// those that are mapped meanwhile.
+    fn map_all(&self) {
+        loop {
+            let index = self.unmapped.fetch_add(1, Relaxed);
+            let length = self.bytes_there(index);
+            if length == 0 || self.is_closing.load(Relaxed) {
+                return;
+            }
+            self.store.populate((index * CHUNK_BYTES) as u64, length as u64);
+        }
+    }
+
     /// How many of the chunk's first bytes are pinned, after an attempt if it is loose.
     fn pin_chunk(&self, index: usize) -> usize {
         let Some(chunk) = self.chunks.get(index) else {
             return 0;
         };
         let mut chunk = chunk.lock();
-        let length = self.bytes_there(index);
-        if *chunk == Chunk::Loose && length > 0 {
+        let length = match *chunk {
+            Chunk::Loose => self.bytes_there(index),
+            Chunk::Pinned(_) | Chunk::Refused => 0,
+        };
+        if length > 0 {
             let memory = self.bytes_of(index, length);
-            // The driver is slow on pages that are not mapped yet, as those of a pool that was taken over.
-            self.store
-                .populate((index * CHUNK_BYTES) as u64, memory.len() as u64);
             match self.register(memory) {
                 Ok(()) => {
                     *chunk = Chunk::Pinned(length);

@@ -153,7 +153,7 @@ pub(super) fn allocate_file(pool: &Pool, offset: u64, bytes: u64) -> rustix::io:
 
 /// Has threads do `work` (offset, bytes) on parts of the pool until the scope ends.
 ///
-/// On half of the machine's processors: one alone is far slower than the memory.
+/// One processor alone is far slower than the memory; where the kernel has small pages to find, half of them are as fast as all.
 fn in_parts<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     pool: &'env Pool,
@@ -162,7 +162,11 @@ fn in_parts<'scope, 'env>(
     work: fn(&Pool, u64, u64),
 ) {
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let threads = (processors / 2).clamp(1, TOUCHING_THREADS_MAX);
+    let threads = match pool.kind {
+        PoolKind::Hugetlbfs => processors,
+        PoolKind::Tmpfs | PoolKind::Memfd => processors / 2,
+    };
+    let threads = threads.clamp(1, TOUCHING_THREADS_MAX);
     let part = bytes
         .div_ceil(threads)
         .max(1)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pegaflow_core::error::ErrorKind;
 use pegaflow_core::lease::{LeaseId, LoadPass};
+use pegaflow_core::pause;
 use pegaflow_proto::limits::BLOCKS_PER_TRANSFER;
 use pegaflow_proto::v1::load_response::Outcome;
 use pegaflow_proto::v1::{LoadRequest, LoadResponse};
@@ -43,14 +44,13 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         grant,
     };
     let lanes = daemon.lanes.clone();
-    let end = daemon
-        .loads
-        .run_at(&registration, point, move || {
-            let request = job.request_id.clone();
-            job.run(&lanes, in_flight)
-                .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))
-        })
-        .await;
+    let patience = registration.patience(job.block_ids.len());
+    let end = daemon.loads.run_at(&registration, point, move || {
+        let request = job.request_id.clone();
+        job.run(&lanes, in_flight)
+            .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))
+    });
+    let end = pause::awake(end, patience).await;
     Ok(match end {
         Ok(LoadEnd::Loaded { bytes }) => answer(daemon, Outcome::Loaded, bytes, String::new()),
         Ok(LoadEnd::Revoked) => answer(

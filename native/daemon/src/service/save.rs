@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegaflow_core::pause;
 use pegaflow_proto::limits::BLOCKS_PER_TRANSFER;
 use pegaflow_proto::v1::{SaveRequest, SaveResponse};
 use tokio::time::timeout;
@@ -46,14 +47,13 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
     };
     let in_flight = daemon.metrics.saves.begin(hashes);
     let (store, lanes) = (Arc::clone(&daemon.store), daemon.lanes.clone());
-    let counts = daemon
-        .saves
-        .run_at(&registration, point, move || {
-            let request = job.request_id.clone();
-            job.run(store, &lanes, in_flight)
-                .inspect_err(|error| tracing::warn!(request, "a save failed: {error}"))
-        })
-        .await?;
+    let patience = registration.patience(job.block_ids.len());
+    let counts = daemon.saves.run_at(&registration, point, move || {
+        let request = job.request_id.clone();
+        job.run(store, &lanes, in_flight)
+            .inspect_err(|error| tracing::warn!(request, "a save failed: {error}"))
+    });
+    let counts = pause::awake(counts, patience).await?;
     Ok(answer(daemon, &counts))
 }
 

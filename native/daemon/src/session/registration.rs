@@ -1,10 +1,12 @@
 //! A worker's memory, as the daemon reaches it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pegaflow_core::copy::CopyEngine;
 use pegaflow_core::grant::GrantFile;
 use pegaflow_core::layout::BlockLayout;
+use pegaflow_core::pause;
 use pegaflow_core::space::ShardGeometry;
 
 use super::{Namespace, Session};
@@ -23,6 +25,14 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
+    /// How long the answer to a transfer of so many blocks is worth staying awake for: on a GPU, as long as short copies take.
+    pub(crate) fn patience(&self, blocks: usize) -> Duration {
+        if self.copies.points() == 0 {
+            return Duration::ZERO;
+        }
+        pause::of_copies(blocks as u64 * self.geometry.page_bytes)
+    }
+
     /// The geometry that this layout gives a shard.
     pub(crate) fn geometry_of(layout: &BlockLayout) -> ShardGeometry {
         ShardGeometry {
