@@ -14,6 +14,7 @@ use tonic::Status;
 
 use super::{EndReason, Session};
 use crate::daemon::Daemon;
+use crate::lifecycle::Phase;
 
 /// What a peer receives while its session lasts.
 pub(crate) type EventStream = ReceiverStream<Result<SessionEvent, Status>>;
@@ -35,26 +36,36 @@ pub(crate) fn watch(
     })));
     let (daemon, session) = (Arc::clone(daemon), Arc::clone(session));
     tokio::spawn(async move {
-        let reason = tokio::select! {
-            // The announcement is first: a drain with nothing under way ends the session right after it.
-            biased;
-            () = announce_draining(&daemon, &events) => EndReason::DaemonEnded,
-            () = session.wait_ended() => return,
-            _ = end_of_process.readable() => EndReason::ProcessEnded,
-            () = events.closed() => EndReason::StreamClosed,
+        let mut is_announced = false;
+        let reason = loop {
+            tokio::select! {
+                biased;
+                () = daemon.lifecycle.draining(), if !is_announced => {
+                    announce_draining(&events);
+                    is_announced = true;
+                }
+                () = daemon.lifecycle.wait_ended(), if is_announced => break EndReason::DaemonEnded,
+                () = session.wait_ended() => {
+                    // A drain with nothing under way can end the session before this task hears of it.
+                    if !is_announced && daemon.lifecycle.phase() != Phase::Serving {
+                        announce_draining(&events);
+                    }
+                    return;
+                }
+                _ = end_of_process.readable() => break EndReason::ProcessEnded,
+                () = events.closed() => break EndReason::StreamClosed,
+            }
         };
         daemon.sessions.end(session.id, reason);
     });
     Ok(ReceiverStream::new(stream))
 }
 
-/// Sends the event when the daemon drains; returns when it has ended.
-async fn announce_draining(daemon: &Daemon, events: &mpsc::Sender<Result<SessionEvent, Status>>) {
-    daemon.lifecycle.draining().await;
+/// Tells the peer that the daemon drains.
+fn announce_draining(events: &mpsc::Sender<Result<SessionEvent, Status>>) {
     drop(events.try_send(Ok(SessionEvent {
         event: Some(Event::Draining(Draining {})),
     })));
-    daemon.lifecycle.wait_ended().await;
 }
 
 /// Becomes readable when the process has ended.

@@ -37,7 +37,13 @@ async fn slow_daemon(disk: &TempDir, shape: &Shape) -> (Daemon, Hashes) {
 }
 
 async fn ask(engine: &mut Engine, request: &LookupRequest) -> LookupResponse {
-    engine.scheduler.rpc.lookup(request.clone()).await.unwrap().into_inner()
+    engine
+        .scheduler
+        .rpc
+        .lookup(request.clone())
+        .await
+        .unwrap()
+        .into_inner()
 }
 
 /// Asks again and again, as clients do; the answer, and how often it was "pending".
@@ -91,7 +97,10 @@ async fn what_a_purged_daemon_had_is_loaded_from_ssd_by_the_next() {
     wanted.extend(fresh_hashes(3));
     let request = lookup_request(loader.scheduler.id(), packed(&wanted));
     let (found, _) = wait_for(&mut loader, &request).await;
-    assert_eq!((found.state(), found.memory_blocks, found.ssd_blocks), (State::Ready, 0, 20));
+    assert_eq!(
+        (found.state(), found.memory_blocks, found.ssd_blocks),
+        (State::Ready, 0, 20)
+    );
     for (worker, saved) in loader.workers.iter_mut().zip(&saver.workers) {
         let answer = worker
             .load(found.lease_id, 0, &(40..60).collect::<Vec<_>>())
@@ -125,7 +134,10 @@ async fn a_lookup_is_told_to_ask_again_until_all_is_there() {
     let (found, _) = wait_for(&mut engine, &request).await;
     assert_eq!(found.ssd_blocks, MANY);
     let blocks = daemon.status().await["blocks"].take();
-    assert_eq!((&blocks["requested"], &blocks["ssd"]), (&MANY.into(), &MANY.into()));
+    assert_eq!(
+        (&blocks["requested"], &blocks["ssd"]),
+        (&MANY.into(), &MANY.into())
+    );
 }
 
 #[tokio::test]

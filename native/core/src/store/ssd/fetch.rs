@@ -305,13 +305,19 @@ impl Store {
     }
 
     fn begin_fetch(self: &Arc<Self>, tier: &Tier, key: BlockKey, extent: Extent, purpose: Purpose) {
-        let (job, bytes) = (Job::reserve(self, &key, &extent, purpose.eviction()), extent.bytes());
+        let (job, bytes) = (
+            Job::reserve(self, &key, &extent, purpose.eviction()),
+            extent.bytes(),
+        );
         let job = match job {
             Ok(job) => job,
             Err(failure) => {
                 // Another fetch, or a save, may have brought it since it was looked for.
                 let space = self.spaces.get(key.space);
-                let outcome = space.ok().and_then(|space| self.pin_one(&space, &key)).ok_or(failure);
+                let outcome = space
+                    .ok()
+                    .and_then(|space| self.pin_one(&space, &key))
+                    .ok_or(failure);
                 if outcome.is_err() {
                     tier.fetches.counts.count(Err(failure));
                 }

@@ -7,7 +7,10 @@ use super::*;
 const BLOCKS: usize = 60;
 
 /// A store whose blocks are all on ssd and not in the pool.
-fn on_ssd(pool_bytes: u64, change: impl FnOnce(&mut TierConfig)) -> (Tiers, SpaceId, Vec<(Hash, Vec<Vec<u8>>)>) {
+fn on_ssd(
+    pool_bytes: u64,
+    change: impl FnOnce(&mut TierConfig),
+) -> (Tiers, SpaceId, Vec<(Hash, Vec<Vec<u8>>)>) {
     let (tiers, key) = (Tiers::new(32 * MIB), key());
     let space = tiers.space(key, &[PAGE]);
     let blocks = tiers.save(space, 1, BLOCKS);
@@ -27,7 +30,10 @@ fn a_prefix_may_be_of_both_tiers() {
     check_bytes(&hits, &blocks);
     drop(hits);
     let snapshot = tiers.fixture.snapshot();
-    assert_eq!((snapshot.spaces[0].hits, snapshot.spaces[0].misses), (BLOCKS as u64 + 6, 0));
+    assert_eq!(
+        (snapshot.spaces[0].hits, snapshot.spaces[0].misses),
+        (BLOCKS as u64 + 6, 0)
+    );
     tiers.check_idle();
 }
 

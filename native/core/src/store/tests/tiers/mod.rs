@@ -105,7 +105,9 @@ impl Tiers {
 
     fn begin(&self, space: SpaceId, hashes: &[Hash], recompute: Option<Duration>) -> Found {
         let store = &self.fixture.store;
-        store.lookup_tiers(space, hashes.as_flattened(), recompute).unwrap()
+        store
+            .lookup_tiers(space, hashes.as_flattened(), recompute)
+            .unwrap()
     }
 
     /// Looks up, and waits for what is on its way.

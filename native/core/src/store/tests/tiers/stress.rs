@@ -24,7 +24,9 @@ fn bytes(hash: &Hash, seed: u64, shard: usize) -> Vec<u8> {
 fn threads_get_only_the_bytes_saved_and_leave_nothing_behind() {
     let tiers = Tiers::with(4 * MIB, |config| config.fetch_bytes = MIB);
     let space = tiers.space(key(), &PAGES);
-    let all: Vec<Hash> = (0..HASHES).map(|_| super::super::fixture::random_hash()).collect();
+    let all: Vec<Hash> = (0..HASHES)
+        .map(|_| super::super::fixture::random_hash())
+        .collect();
     let seed = rand::rng().next_u64();
     let work = || {
         let mut random = rand::rng();

@@ -51,7 +51,10 @@ fn it_fetches_all_and_then_nothing() {
     let all = 2 * BLOCKS;
     assert_eq!((progress.planned_blocks, progress.fetched_blocks), (all, all));
     assert_eq!(progress.fetched_bytes, all * PAGE);
-    assert_eq!((cold.in_memory(0), cold.in_memory(1)), (BLOCKS as usize, BLOCKS as usize));
+    assert_eq!(
+        (cold.in_memory(0), cold.in_memory(1)),
+        (BLOCKS as usize, BLOCKS as usize)
+    );
     let again = cold.warm(WarmRequest::default());
     assert_eq!((again.planned_blocks, again.present_blocks), (0, all));
     cold.tiers.check_idle();
@@ -83,7 +86,10 @@ fn it_drives_nothing_out_unless_asked() {
     let other = cold.tiers.fixture.space(&[PAGE]);
     let saved = cold.tiers.save(other, 1, 40);
     let progress = cold.warm(WarmRequest::default());
-    assert!(progress.fetched_blocks > 0 && progress.no_room_blocks > 0, "{progress:?}");
+    assert!(
+        progress.fetched_blocks > 0 && progress.no_room_blocks > 0,
+        "{progress:?}"
+    );
     assert_eq!(
         progress.fetched_blocks + progress.no_room_blocks,
         progress.planned_blocks
