@@ -33,9 +33,9 @@ def rows(say: Say) -> Iterator[Result]:
     """All of them."""
     yield from survived("decoding alone", _base(say))
     yield from survived("decoding beside copy engines", _copy_engines(say))
-    yield from survived("decoding beside the gather", _gather(say))
-    for name, layout, strategy in (("both ways", LARGE, "auto"), ("gather", SMALL, "gather")):
-        yield from survived(f"--max-rate, {name}", _limited(name, layout, strategy, say))
+    yield from survived("decoding beside small runs", _small_runs(say))
+    for name, layout in (("both ways", LARGE), ("both ways of small runs", SMALL)):
+        yield from survived(f"--max-rate, {name}", _limited(name, layout, say))
 
 
 def _base(say: Say) -> Iterator[Result]:
@@ -51,14 +51,10 @@ def _copy_engines(say: Say) -> Iterator[Result]:
             yield from _rise(f"copy engines, {_ways(kinds)}", one, kinds, targets, say)
 
 
-def _gather(say: Say) -> Iterator[Result]:
-    options = ["--copy-strategy=gather"]
-    with (
-        running_daemon(POOL_BYTES, options) as daemon,
-        attached(daemon.socket, device(), SMALL) as engine,
-    ):
+def _small_runs(say: Say) -> Iterator[Result]:
+    with running_daemon(POOL_BYTES) as daemon, attached(daemon.socket, device(), SMALL) as one:
         for kinds in (("save",), ("load",)):
-            yield from _rise(f"gather, {_ways(kinds)}", engine, kinds, (11, None), say)
+            yield from _rise(f"small runs, {_ways(kinds)}", one, kinds, (11, None), say)
 
 
 def _rise(
@@ -75,11 +71,11 @@ def _rise(
         yield Result(f"decoding beside {name}: {statistic}", rise, "% more", target, "most", how)
 
 
-def _limited(name: str, layout: BlockLayout, strategy: str, say: Say) -> Iterator[Result]:
+def _limited(name: str, layout: BlockLayout, say: Say) -> Iterator[Result]:
     """The highest rate that keeps the mean within the target, or the lowest tried."""
     for max_rate in MAX_RATES_GB_S:
         say(f"decoding steps beside {name} with --max-rate {max_rate} GiB/s")
-        options = [f"--copy-strategy={strategy}", f"--max-rate={max_rate}GiB"]
+        options = [f"--max-rate={max_rate}GiB"]
         with (
             running_daemon(POOL_BYTES, options) as daemon,
             attached(daemon.socket, device(), layout) as engine,
