@@ -77,10 +77,6 @@ class BenchDaemon:
         """Its status."""
         return self._client.status()
 
-    def complete_engines(self) -> int:
-        """Engines of which the scheduler side and all workers are attached."""
-        return sum(engine.complete for engine in self.status().engines)
-
     def wait_ready(self) -> None:
         """Wait until its pool is whole, and pinned where there is a GPU."""
         wait_until(self._is_ready, "the daemon's pool is ready", _PIN_S)

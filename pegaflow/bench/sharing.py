@@ -159,7 +159,7 @@ class _Bench:
                 engine.wait_started()
                 warm_up(engine, self.plan)
             for number, engine in enumerate(engines):
-                engine.wait_attached(daemons[number % len(daemons)], number // len(daemons) + 1)
+                engine.wait_attached(daemons[number % len(daemons)])
             yield engines
         finally:
             for engine in engines:

@@ -155,12 +155,15 @@ class VllmEngine:
         """Some steps, with a prompt too short for any cache."""
         self.run([Job([_FIRST_WORD] * _SHORT, 2)])
 
-    def wait_attached(self, daemon: BenchDaemon, engines: int = 1) -> None:
+    def wait_attached(self, daemon: BenchDaemon) -> None:
         """Step until ``daemon`` knows it: workers learn from a step which engine they are of."""
 
         def is_attached() -> bool:
             self.tick()
-            return daemon.complete_engines() >= engines
+            return any(
+                engine.complete and engine.scheduler_pid == self._process.pid
+                for engine in daemon.status().engines
+            )
 
         wait_until(is_attached, "the engine attaches to the daemon", _ATTACH_S)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.bench.figures import Say
-from tests.bench.gpu_results import decode, engines, mix, parallel, pool, transfer
+from tests.bench.gpu_results import decode, parallel, pool, transfer, vllm
 from tests.bench.gpu_results.document import Document, join, part, results_of
 from tests.bench.gpu_results.result import Result
 from tests.bench.gpu_results.table import short, write
@@ -22,11 +22,10 @@ PARTS: Final[Mapping[str, Callable[[Say], Iterator[Result]]]] = {
     "transfer": transfer.rows,
     "decode": decode.rows,
     "pool": pool.rows,
-    "engines": engines.rows,
-    "mix": mix.rows,
+    "vllm": vllm.rows,
     "parallel": parallel.rows,
 }
-_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "engines", "mix")
+_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "vllm")
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _RESULTS: Final = _ROOT / "tests/bench/results/h200"
 
@@ -51,6 +50,9 @@ def main() -> int:
         document["parts"][name] = _measured(name)
         # After each part: a machine that goes away takes only the rest.
         _write(document, parsed.out)
+    document["parts"] = {
+        name: document["parts"][name] for name in PARTS if name in document["parts"]
+    }
     _write(document, parsed.out)
     write(document, parsed.out, _ROOT / "README.md")
     for rows in results_of(document).values():

@@ -1,47 +1,40 @@
 """Real vLLM with a GPU cache too small for the prompts, so that each repeat is an external hit."""
 
 import random
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from pegaflow.bench.daemon import BenchDaemon, running_daemon
-from pegaflow.bench.figures import Say, percentile
+from pegaflow.bench.daemon import BenchDaemon
+from pegaflow.bench.figures import percentile
 from pegaflow.bench.vllm_engine import (
     Job,
     Prompt,
     VllmEngine,
-    ours,
     random_prompt,
-    vllm_offload,
 )
-from pegaflow.bench.vllm_site import ModelPlan, VllmSite, plan_model
+from pegaflow.bench.vllm_site import ModelPlan
 from pegaflow.errors import PegaflowError
-from tests.bench.gpu_results.engines import ACROSS_LAYERS, OFFLOAD, POOL_BYTES
-from tests.bench.gpu_results.result import Result, survived
+from tests.bench.gpu_results.engines import OFFLOAD
+from tests.bench.gpu_results.result import Result
 
-_TOKENS: Final = 10_000
+TOKENS: Final = 10_000
 _PROMPTS: Final = 12
 _RATE: Final = 4.0
 _DECODING: Final = 16
 _DECODE_TOKENS: Final = 300
 _PASSES: Final = 2
-_OFFLOAD_BYTES: Final = 20 << 30
 
-_ARGUMENTS: Final[Mapping[str, Any]] = {
+ARGUMENTS: Final[Mapping[str, Any]] = {
     "enforce_eager": False,
-    "max_model_len": _TOKENS + 1024,
+    "max_model_len": TOKENS + 1024,
     "max_num_batched_tokens": 8192,
     "max_num_seqs": 48,
     "kv_cache_memory_bytes": 8 << 30,
-    # All of them are on the GPU at once; vLLM refuses to start where less than this is free.
-    "gpu_memory_utilization": 0.25,
+    # Several are on the GPU at once; vLLM refuses to start where less than this is free.
+    "gpu_memory_utilization": 0.1,
     "compilation_config": {
         "mode": 0,
         "cudagraph_mode": "FULL_DECODE_ONLY",
@@ -62,73 +55,27 @@ class Mix:
     """TTFT of those prompts."""
 
 
-Attachment = tuple[BenchDaemon, int]
-"""A daemon, and how many engines it has when this one is attached too."""
+class Mixes:
+    """Several engines with the same prompts; vLLM's own offload is to be the first."""
 
+    def __init__(self, plan: ModelPlan) -> None:
+        self._plan = plan
+        self._prompts = _prompts(plan, _PROMPTS, TOKENS)
+        self._theirs: Mix | None = None
 
-def rows(say: Say) -> Iterator[Result]:
-    """VLLM's own offload, then ours with both layouts; all engines start side by side."""
-    yield from survived("mix of warm prompts and decoding", _rows(say))
-
-
-def _rows(say: Say) -> Iterator[Result]:
-    site = VllmSite.of(sys.executable)
-    with tempfile.TemporaryDirectory(prefix="pegaflow-results-") as name, ExitStack() as stack:
-        directory = Path(name)
-        plan = plan_model(site, directory, None, _TOKENS)
-        daemon = stack.enter_context(running_daemon(POOL_BYTES))
-        kinds: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
-            OFFLOAD: (vllm_offload(_OFFLOAD_BYTES), {}),
-            "default layout": (ours(daemon.socket), {}),
-            "blocks across layers": (ours(daemon.socket), ACROSS_LAYERS),
-        }
-        say(f"starting {len(kinds)} engines of vLLM {site.version} with CUDA graphs")
-        engines: dict[str, VllmEngine] = {}
-        for kind, (connector, environment) in kinds.items():
-            log = directory / f"engine-{len(engines)}.log"
-            arguments = {**plan.arguments, **_ARGUMENTS}
-            engines[kind] = VllmEngine(site, arguments, log, connector, environment)
-            stack.callback(engines[kind].kill)
-        prompts = _prompts(plan, _PROMPTS, _TOKENS)
-        for engine in engines.values():
-            with suppress(PegaflowError):
-                engine.wait_started()
-        theirs: list[Mix] = []
-        for number, (kind, engine) in enumerate(engines.items()):
-            say(f"warm prompts and decoding: {kind}")
-            if kind == OFFLOAD:
-                yield from survived(f"mix, {kind}", _their_own(engine, plan, prompts, theirs))
-            else:
-                rows = _compared(kind, engine, plan, prompts, (daemon, number), theirs)
-                yield from survived(f"mix, {kind}", rows)
-
-
-def _their_own(
-    engine: VllmEngine, plan: ModelPlan, prompts: Sequence[Prompt], theirs: list[Mix]
-) -> Iterator[Result]:
-    """What ours is compared with: it goes into ``theirs``."""
-    theirs.append(_measure(engine, plan, prompts, None))
-    yield from _judged(OFFLOAD, theirs[0], theirs[0])
-
-
-def _compared(
-    kind: str,
-    engine: VllmEngine,
-    plan: ModelPlan,
-    prompts: Sequence[Prompt],
-    attachment: Attachment,
-    theirs: Sequence[Mix],
-) -> Iterator[Result]:
-    """One of ours."""
-    mix = _measure(engine, plan, prompts, attachment)
-    if not theirs:
-        raise PegaflowError(f"{mix} has nothing to be compared with: {OFFLOAD} was not measured")
-    yield from _judged(kind, mix, theirs[0])
+    def rows(self, kind: str, engine: VllmEngine, daemon: BenchDaemon | None) -> Iterator[Result]:
+        """One engine's; ``daemon`` is None for vLLM's own offload."""
+        mix = _measure(engine, self._plan, self._prompts, daemon)
+        if daemon is None:
+            self._theirs = mix
+        if self._theirs is None:
+            raise PegaflowError(f"{mix} has nothing to be compared with: no {OFFLOAD}")
+        yield from _judged(kind, mix, self._theirs)
 
 
 def _judged(kind: str, mix: Mix, theirs: Mix) -> Iterator[Result]:
     is_ours = kind != OFFLOAD
-    how = f"{_PROMPTS} prompts of {_TOKENS:,} tokens at {_RATE:g}/s, {_PASSES} passes"
+    how = f"{_PROMPTS} prompts of {TOKENS:,} tokens at {_RATE:g}/s, {_PASSES} passes"
     against = f"; {OFFLOAD} {theirs.warm_mean} / {theirs.warm_p99} ms" if is_ours else ""
     for statistic, value, other in (
         ("mean", mix.warm_mean, theirs.warm_mean),
@@ -148,17 +95,15 @@ def _judged(kind: str, mix: Mix, theirs: Mix) -> Iterator[Result]:
 
 
 def _measure(
-    engine: VllmEngine,
-    plan: ModelPlan,
-    prompts: Sequence[Prompt],
-    attachment: Attachment | None,
+    engine: VllmEngine, plan: ModelPlan, prompts: Sequence[Prompt], daemon: BenchDaemon | None
 ) -> Mix:
-    for tokens in (64, 512, _TOKENS):
+    engine.wait_started()
+    for tokens in (64, 512, TOKENS):
         engine.one_by_one(_prompts(plan, 1, tokens), 8)
-    if attachment is not None:
-        engine.wait_attached(*attachment)
+    if daemon is not None:
+        engine.wait_attached(daemon)
     engine.run(_arriving(prompts, 0.3))
-    engine.settle(attachment[0] if attachment else None)
+    engine.settle(daemon)
     time.sleep(1.0)
     warm = [
         result.ttft_ms for _ in range(_PASSES) for result in engine.run(_arriving(prompts, 0.3))
