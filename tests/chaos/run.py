@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow import _native
+from pegaflow.bench.tiny_model import write_tiny_model
 from tests.chaos.client import Client
 from tests.chaos.daemon_faults import DaemonFaults
 from tests.chaos.engine_faults import EngineFaults, Killing
@@ -29,7 +30,6 @@ from tests.chaos.threads import Task, run_together
 from tests.demo.report import Report
 from tests.engine.daemon import DaemonProcess
 from tests.engine.engine import EngineProcess
-from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import VllmInstall
 
 _ENGINES: Final = 2

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pegaflow.bench.tiny_model import write_tiny_model
 from tests.demo.report import Report
 from tests.engine.attaching import wait_attached
 from tests.engine.daemon import DaemonProcess
 from tests.engine.pool_file import sealed_pages, swap_bytes
 from tests.engine.prompts import Prompt, full_block_tokens, random_prompt
 from tests.engine.stepped_engine import Answer, SteppedEngine
-from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import BLOCK_TOKENS, VllmInstall
 
 _ATTACH_S: Final = 5.0

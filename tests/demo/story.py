@@ -10,13 +10,13 @@ from typing import Final
 
 import httpx
 
+from pegaflow.bench.tiny_model import write_tiny_model
 from tests.demo.figures import DaemonKill, Figures, Row
 from tests.demo.report import Report
 from tests.engine.daemon import DaemonProcess
 from tests.engine.engine import Completion, EngineProcess
 from tests.engine.pool_file import all_have_checksums
 from tests.engine.prompts import Prompt, distinct_blocks, random_prompt
-from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import BLOCK_TOKENS, VllmInstall
 from tests.engine.waiting import wait_until
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pegaflow.bench.tiny_model import write_tiny_model
 from tests.engine.daemon import DaemonProcess
 from tests.engine.stepped_engine import SteppedEngine
-from tests.engine.tiny_model import write_tiny_model
 from tests.engine.vllm_install import VllmInstall
 from tests.fence.stop_points import StopPoints
 

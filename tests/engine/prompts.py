@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from tests.engine.tiny_model import FIRST_WORD, VOCAB
+from pegaflow.bench.tiny_model import FIRST_WORD, VOCAB
 from tests.engine.vllm_install import BLOCK_TOKENS
 
 Prompt = tuple[int, ...]
