@@ -14,7 +14,7 @@ from typing import Final
 
 from pegaflow.bench.figures import Say
 from tests.bench.gpu_results import decode, parallel, pool, transfer, vllm
-from tests.bench.gpu_results.document import Document, join, part, results_of
+from tests.bench.gpu_results.document import Document, about, join, part, results_of
 from tests.bench.gpu_results.result import Result
 from tests.bench.gpu_results.table import short, write
 
@@ -47,9 +47,10 @@ def main() -> int:
     document = join(parsed.join) if parsed.join else {"parts": {}}
     parsed.out.mkdir(parents=True, exist_ok=True)
     for name in () if parsed.join else parsed.part or _FOR_ONE_GPU:
-        document["parts"][name] = _measured(name)
-        # After each part: a machine that goes away takes only the rest.
-        _write(document, parsed.out)
+        for measured in _measured(name):
+            # After each row: a machine that goes away takes only the rest.
+            document["parts"][name] = measured
+            _write(document, parsed.out)
     document["parts"] = {
         name: document["parts"][name] for name in PARTS if name in document["parts"]
     }
@@ -60,8 +61,9 @@ def main() -> int:
     return 0
 
 
-def _measured(name: str) -> Document:
-    began = time.monotonic()
+def _measured(name: str) -> Iterator[Document]:
+    """The part, each time with the rows that it has so far."""
+    began, of = time.monotonic(), about()
 
     def say(text: str) -> None:
         print(f"{time.monotonic() - began:6.1f} s  {name}: {text}", file=sys.stderr, flush=True)
@@ -70,7 +72,7 @@ def _measured(name: str) -> Document:
     for row in PARTS[name](say):
         rows.append(row)
         say("; ".join(short([row])))
-    return part(rows, time.monotonic() - began)
+        yield part(of, rows, time.monotonic() - began)
 
 
 def _write(document: Document, directory: Path) -> None:

@@ -26,10 +26,10 @@ def about() -> Mapping[str, str]:
     return found | {"commit": commit()}
 
 
-def part(rows: Iterable[Result], seconds: float) -> Document:
-    """One part that was just measured."""
+def part(of: Mapping[str, str], rows: Iterable[Result], seconds: float) -> Document:
+    """One part with what was measured so far; ``of`` is what ``about`` gave."""
     return {
-        "about": dict(about()),
+        "about": dict(of),
         "seconds": round(seconds, 1),
         "rows": [row.document() for row in rows],
     }
