@@ -6,9 +6,10 @@ On a machine with an NVIDIA GPU, with torch, cupy and vLLM in this interpreter:
 
 import argparse
 import json
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from pegaflow.bench.figures import Say
 from tests.bench.gpu_results import decode, parallel, pool, transfer, vllm
 from tests.bench.gpu_results.document import Document, about, join, part, results_of
 from tests.bench.gpu_results.result import Result
-from tests.bench.gpu_results.table import short, write
+from tests.bench.gpu_results.table import short, write_page, write_readme
 
 PARTS: Final[Mapping[str, Callable[[Say], Iterator[Result]]]] = {
     "transfer": transfer.rows,
@@ -38,27 +39,50 @@ def main() -> int:
         "--part",
         choices=PARTS,
         action="append",
-        help="measure this part; by default all but parallel, which needs two GPUs",
+        help="measure this part anew; by default all but parallel, which needs two GPUs",
     )
     parser.add_argument(
-        "--join", type=Path, nargs="+", help="measure nothing: these files' parts, later ones win"
+        "--join", type=Path, nargs="+", help="measure nothing: put these files' parts together"
     )
     parsed = parser.parse_args()
-    document = join(parsed.join) if parsed.join else {"parts": {}}
     parsed.out.mkdir(parents=True, exist_ok=True)
-    for name in () if parsed.join else parsed.part or _FOR_ONE_GPU:
-        for measured in _measured(name):
-            # After each row: a machine that goes away takes only the rest.
-            document["parts"][name] = measured
-            _write(document, parsed.out)
-    document["parts"] = {
-        name: document["parts"][name] for name in PARTS if name in document["parts"]
-    }
+    parts = parsed.part or _FOR_ONE_GPU
+    if parsed.join:
+        document = join(parsed.join)
+    elif len(parts) > 1:
+        document = _apart(parts, parsed.out)
+    else:
+        document = _measure(parts[0], parsed.out)
     _write(document, parsed.out)
-    write(document, parsed.out, _ROOT / "README.md")
+    write_page(document, parsed.out)
+    if parsed.out.resolve() == _RESULTS:
+        write_readme(document, _ROOT / "README.md")
     for rows in results_of(document).values():
         print("\n".join(short(rows)))
     return 0
+
+
+def _apart(parts: Sequence[str], out: Path) -> Document:
+    """Each part in a process of its own, so that what it has on the GPU ends with it."""
+    for name in parts:
+        command = [sys.executable, "-m", "tests.bench.gpu_results", f"--part={name}"]
+        subprocess.run([*command, f"--out={out}"], stdout=subprocess.DEVNULL, check=False)
+    return _known(out)
+
+
+def _measure(name: str, out: Path) -> Document:
+    """The file's parts with this one measured anew."""
+    document = _known(out)
+    for measured in _measured(name):
+        document["parts"][name] = measured
+        # After each row: a machine that goes away takes only the rest.
+        _write(document, out)
+    return document
+
+
+def _known(out: Path) -> Document:
+    file = out / "results.json"
+    return join([file] if file.is_file() else [])
 
 
 def _measured(name: str) -> Iterator[Document]:
@@ -76,7 +100,9 @@ def _measured(name: str) -> Iterator[Document]:
 
 
 def _write(document: Document, directory: Path) -> None:
-    text = json.dumps(document, indent=1) + "\n"
+    parts = document["parts"]
+    ordered = {"parts": {name: parts[name] for name in PARTS if name in parts}}
+    text = json.dumps(ordered, indent=1) + "\n"
     (directory / "results.json").write_text(text, encoding="utf-8")
 
 

@@ -42,9 +42,13 @@ def put_in(text: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def write(document: Document, directory: Path, readme: Path) -> None:
-    """The page in ``directory``, and the table in ``readme``."""
+def write_page(document: Document, directory: Path) -> None:
+    """The page in ``directory``."""
     (directory / "README.md").write_text(page(document), encoding="utf-8")
+
+
+def write_readme(document: Document, readme: Path) -> None:
+    """The table in ``readme``."""
     text = put_in(readme.read_text(encoding="utf-8"), readme_table(document))
     readme.write_text(text, encoding="utf-8")
 
