@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import rich.progress
 
 _STEPS: Final = 10
-"""Lines that are written of an operation that is followed to its end."""
+"""Parts of an operation, a line for the end of each."""
 
 
 class ProgressDisplay:
@@ -62,7 +62,8 @@ class _Lines:
 
     def update(self, progress: Progress, seconds: float) -> None:
         step = progress.bytes * _STEPS // max(progress.bytes_expected, 1)
-        if progress.bytes_expected and step > self._step:
+        # The end has a line of its own: the result.
+        if self._step < step < _STEPS:
             self._step = step
             percent = step * 100 // _STEPS
             note(self._context, f"{self._title}: {percent}%, {_sentence(progress, seconds)}")

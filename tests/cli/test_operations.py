@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ PATIENCE_S = 60.0
 def document(host: Host, name: str, *args: str) -> dict[str, Any]:
     """What a command answers to scripts, which fits the schema ``name``."""
     done = host.run(*args, "--json")
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.returncode == 0, done.stderr
+    progress = re.compile(r"pegaflow: [^:]*: \d+%, .* left")
+    assert all(progress.fullmatch(line) for line in done.stderr.splitlines()), done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     jsonschema.validate(answer, schema(name))
     return answer

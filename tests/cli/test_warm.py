@@ -82,7 +82,6 @@ def test_where_nobody_looks_there_is_a_line_for_each_tenth(pegaflow: CommandLine
     assert [line.partition(" MiB of ")[0] for line in lines] == [
         "pegaflow: warm: 10%, 10",
         "pegaflow: warm: 30%, 35",
-        "pegaflow: warm: 100%, 100",
     ]
     assert all("/s, " in line and line.endswith(" left") for line in lines)
 
