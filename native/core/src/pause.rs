@@ -12,6 +12,8 @@ const BYTES_PER_MICROSECOND: u64 = 40_000;
 const CALL: Duration = Duration::from_micros(300);
 /// Longer waits are worth a sleep.
 const LONGEST: Duration = Duration::from_millis(5);
+/// What a GPU needs to come to a point of an idle stream.
+const SETTLING: Duration = Duration::from_micros(50);
 
 /// Has the kernel wake this thread from a pause when it is over, not up to 50 us later.
 pub fn be_exact() {
@@ -24,13 +26,15 @@ pub fn of_copies(bytes: u64) -> Duration {
     (CALL + Duration::from_micros(bytes / BYTES_PER_MICROSECOND)).min(LONGEST)
 }
 
-/// Awaits; until `patience` has passed, the thread does not sleep: to wake it takes as long as to copy some blocks.
-pub async fn awake<F: Future>(future: F, patience: Duration) -> F::Output {
+/// Awaits; until `patience` has passed the thread does not sleep, since waking it takes as long as copying some blocks. It does
+/// where the end cannot be near: `is_near` says so, once it has had time to become true.
+pub async fn awake<F: Future>(future: F, patience: Duration, is_near: impl Fn() -> bool) -> F::Output {
     let mut future = pin!(future);
-    let until = Instant::now() + patience;
+    let begun = Instant::now();
     poll_fn(|context| {
         let polled = future.as_mut().poll(context);
-        if polled.is_pending() && Instant::now() < until {
+        let waited = begun.elapsed();
+        if polled.is_pending() && waited < patience && (waited < SETTLING || is_near()) {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -8,7 +8,7 @@ mod serve;
 mod state;
 mod transfer;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -201,7 +201,13 @@ impl WorkerClient {
         call: impl Future<Output = std::result::Result<Response<A>, Status>> + Send + 'static,
     ) -> u64 {
         let session = Arc::clone(&registration.session);
-        let patience = patience(&transfer, &registration);
+        let bytes = u64::from(transfer.blocks) * registration.page_bytes;
+        // Where the GPU has something to end first, the answer may be far.
+        let point = transfer.point.as_ref().map(Arc::downgrade);
+        let is_near = move || {
+            let point = point.as_ref().and_then(Weak::upgrade);
+            point.is_some_and(|point| point.has_passed())
+        };
         let (id, revoked) = state.transfers.begin(transfer, grant, registration);
         drop(state);
         let answered = async move {
@@ -216,7 +222,7 @@ impl WorkerClient {
             Arc::clone(&self.shared),
             id,
             revoked,
-            pause::awake(answered, patience),
+            pause::awake(answered, pause::of_copies(bytes), is_near),
         ));
         id
     }
@@ -286,16 +292,6 @@ impl WorkerClient {
         self.background.close();
         self.shared.lock().registration = None;
         Ok(())
-    }
-}
-
-/// How long the answer is worth staying awake for: where the GPU has nothing to end first, as long as short copies take.
-fn patience(transfer: &Transfer, registration: &Registration) -> Duration {
-    match &transfer.point {
-        Some(point) if point.has_passed() => {
-            pause::of_copies(u64::from(transfer.blocks) * registration.page_bytes)
-        }
-        _ => Duration::ZERO,
     }
 }
 

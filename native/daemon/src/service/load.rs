@@ -50,7 +50,7 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         job.run(&lanes, in_flight)
             .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))
     });
-    let end = pause::awake(end, patience).await;
+    let end = pause::awake(end, patience, || true).await;
     Ok(match end {
         Ok(LoadEnd::Loaded { bytes }) => answer(daemon, Outcome::Loaded, bytes, String::new()),
         Ok(LoadEnd::Revoked) => answer(

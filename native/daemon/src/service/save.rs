@@ -53,7 +53,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         job.run(store, &lanes, in_flight)
             .inspect_err(|error| tracing::warn!(request, "a save failed: {error}"))
     });
-    let counts = pause::awake(counts, patience).await?;
+    let counts = pause::awake(counts, patience, || true).await?;
     Ok(answer(daemon, &counts))
 }
 

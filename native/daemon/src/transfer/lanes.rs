@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pegaflow_core::copy::{CopyThreads, Parts};
 use pegaflow_core::error::Result;
 
-/// Threads beside those that transfers run on: two for each direction.
-const HELPERS: usize = 4;
+/// Threads beside those that transfers run on: three for each direction.
+const HELPERS: usize = 6;
 
 /// Threads that help transfers with their batches: **the copies of one batch run while the next one is prepared**.
 #[derive(Debug, Clone)]

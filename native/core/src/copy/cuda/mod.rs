@@ -23,9 +23,11 @@ const BATCH_BYTES: u64 = 32 << 20;
 /// Where a rate is set, calls are as small as to come so often: engines feel short copies less.
 const SLOW_BATCHES_PER_S: u64 = 500;
 const SMALLEST_BATCH_BYTES: u64 = 1 << 20;
-/// One call's copies run while others' are submitted, or their pages reserved, verified or sealed: submitting small runs takes a
-/// thread longer than the link takes to copy them.
+/// One call's copies run while others' are submitted, or their pages reserved, verified or sealed.
 const LANES: usize = 3;
+/// Submitting small runs takes a thread longer than the link takes to copy them.
+const LANES_OF_SMALL_RUNS: usize = 4;
+const SMALL_RUN_BYTES: u64 = 256 << 10;
 
 /// Copies between the memory of one process on a GPU and pages.
 ///
@@ -127,7 +129,11 @@ impl CopyEngine for CudaCopyEngine {
     }
 
     fn lanes(&self) -> usize {
-        LANES
+        if self.shown.page_bytes < self.shown.runs * SMALL_RUN_BYTES {
+            LANES_OF_SMALL_RUNS
+        } else {
+            LANES
+        }
     }
 
     fn points(&self) -> u32 {
