@@ -12,7 +12,6 @@ from pegaflow.connector.interface import (
 )
 from pegaflow.connector.metadata import LoadOrder, SaveOrder, StepPlan, WorkerReport
 from pegaflow.connector.scheduler.compute_time import ComputeTime
-from pegaflow.connector.scheduler.lookups import Lookups
 from pegaflow.connector.scheduler.membership import Membership
 from pegaflow.connector.scheduler.patience import Patience
 from pegaflow.connector.scheduler.planner import (
@@ -113,8 +112,9 @@ class SchedulerSide:
         saves: list[SaveOrder] = []
         try:
             self._plan_saves(saves, output)
+            self._measure(sum(output.num_scheduled_tokens.values()))
         except Exception as error:
-            report("planning saves", error)
+            report("reading a step", error)
         plan = StepPlan(
             identity=self._membership.identity,
             loads=tuple(self._load_orders),
@@ -125,7 +125,6 @@ class SchedulerSide:
         self._load_orders.clear()
         self._held.clear()
         if self._membership.lookups is not None:
-            self._measure(self._membership.lookups, sum(output.num_scheduled_tokens.values()))
             self._membership.lookups.begin_step()
         return plan
 
@@ -188,11 +187,11 @@ class SchedulerSide:
         stats.count("lookups_given_up", given_up)
         return stats
 
-    def _measure(self, lookups: Lookups, tokens: int) -> None:
+    def _measure(self, tokens: int) -> None:
         """A step of so many tokens begins."""
         seconds = self._compute_time.planned(tokens)
-        if seconds is not None:
-            lookups.set_compute_time(seconds * self._block_tokens)
+        if seconds is not None and self._membership.lookups is not None:
+            self._membership.lookups.set_compute_time(seconds * self._block_tokens)
 
     def _forget_lookup(self, record: Record) -> None:
         record.waiting_since = None

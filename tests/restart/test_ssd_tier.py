@@ -32,7 +32,7 @@ Saved = list[tuple[list[bytes], list[bytes]]]
 @pytest.fixture
 def daemon() -> Iterator[DaemonProcess]:
     with tempfile.TemporaryDirectory(prefix="pegaflow-ssd-") as disk:
-        options = [f"--ssd={Path(disk) / 'tier'}=256MiB", "--ssd-fetch-bytes=64KiB"]
+        options = [f"--ssd={Path(disk) / 'tier'}=256MiB", "--ssd-fetch-bytes=16KiB"]
         with DaemonProcess(pool_size="8MiB", options=options) as daemon:
             yield daemon
 
@@ -73,11 +73,8 @@ def test_what_a_killed_daemon_wrote_is_loaded_by_the_next_one(
     daemon: DaemonProcess, engine: ConnectedEngine, saved: Saved
 ) -> None:
     begin_anew(daemon, engine)
-    waited = 0
     for hashes, content in saved:
         request = engine.request(hashes)
-        first = engine.match(request)
-        waited += first is None
         found = engine.hits(request)
         assert found == len(hashes)
         hits = engine.side.hits_of(request, found * BLOCK_TOKENS)
@@ -87,10 +84,24 @@ def test_what_a_killed_daemon_wrote_is_loaded_by_the_next_one(
         (order,) = engine.side.plan(Scheduled()).loads
         assert engine.carry_out(request, order)
         assert engine.memory.read(TARGET) == content
-    assert waited > 0
     blocks = daemon.status()["blocks"]
     assert blocks["ssd"] == ROUNDS * len(SOURCE)
     assert blocks["requested"] == sum(blocks[tier] for tier in ("memory", "ssd", "remote", "miss"))
+
+
+def test_a_request_waits_while_many_blocks_come_one_at_a_time(
+    daemon: DaemonProcess, engine: ConnectedEngine, saved: Saved
+) -> None:
+    begin_anew(daemon, engine)
+    hashes = [key for some, _ in saved[: ROUNDS // 2] for key in some]
+    request = engine.request(hashes)
+
+    assert engine.match(request) is None
+    assert daemon.status()["blocks"]["ssd"] == 0
+    assert engine.hits(request) == len(hashes)
+    assert engine.match(request) == len(hashes)
+    engine.side.finished(request)
+    assert daemon.status()["blocks"]["ssd"] == len(hashes)
 
 
 def test_requests_that_go_while_their_blocks_come_leave_nothing(
