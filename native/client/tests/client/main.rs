@@ -10,6 +10,7 @@ mod forks;
 mod leases;
 mod lookups;
 mod operations;
+mod pending;
 mod proxy;
 mod sessions;
 mod stage;

@@ -28,6 +28,8 @@ pub use block::{
 };
 pub use config::{IoEngineKind, MIN_CAPACITY, SsdConfig, SsdPathConfig};
 pub use extent::Extent;
+#[cfg(test)]
+pub(crate) use io::fault::{Disk, Faults};
 pub use read::ReadTicket;
 pub use snapshot::{
     FIRST_LATENCY_BOUND_NS, LATENCY_BUCKETS, LatencyCounts, PathState, Recovery, SsdPathSnapshot, SsdRate,
@@ -66,6 +68,12 @@ impl Ssd {
     pub fn open(config: SsdConfig) -> Result<Arc<Self>> {
         let engines = Box::new(config.engine);
         Self::open_with(config, engines)
+    }
+
+    /// Opens all paths on a disk that fails when it is told to.
+    #[cfg(test)]
+    pub(crate) fn open_on(config: SsdConfig, disk: &Disk) -> Result<Arc<Self>> {
+        Self::open_with(config, Box::new(disk.clone()))
     }
 
     /// Opens all paths, which engines of this source read and write.

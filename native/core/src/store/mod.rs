@@ -107,17 +107,20 @@ impl Store {
     ///
     /// # Errors
     /// `Config` for a pool or ssd path that cannot be had as asked, `Conflict` for one that a living daemon owns.
-    pub fn open(config: StoreConfig) -> Result<Arc<Self>> {
+    pub fn open(mut config: StoreConfig) -> Result<Arc<Self>> {
+        let tier = config.tier.take();
+        let tier = tier.map(|tier| Tier::open(tier, config.pool_bytes)).transpose()?;
+        Self::open_over(config, tier)
+    }
+
+    /// The same with a tier below the pool that is open already.
+    fn open_over(config: StoreConfig, tier: Option<Tier>) -> Result<Arc<Self>> {
         if config.scrub_period.is_zero() {
             return Err(Error::new(
                 ErrorKind::Config,
                 "the time to look at all pages is 0 s: give more, or have none verified",
             ));
         }
-        let tier = config
-            .tier
-            .map(|tier| Tier::open(tier, config.pool_bytes))
-            .transpose()?;
         let pool = Pool::open(PoolConfig {
             pool_bytes: config.pool_bytes,
             dir: config.pool_dir.as_deref(),

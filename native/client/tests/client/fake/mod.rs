@@ -106,6 +106,7 @@ pub(crate) struct Seen {
     pub(crate) attached: Vec<AttachRequest>,
     pub(crate) lookups: Vec<LookupRequest>,
     pub(crate) released: Vec<u64>,
+    pub(crate) ended_lookups: Vec<u64>,
     pub(crate) renewed: Vec<u64>,
     pub(crate) probes: u64,
     pub(crate) saves: Vec<SaveRequest>,

@@ -120,7 +120,10 @@ impl Engine for Service {
         let request = request.into_inner();
         let released = request.lease_ids.len() as u32;
         self.awake().await;
-        self.0.seen.lock().released.extend(request.lease_ids);
+        let mut seen = self.0.seen.lock();
+        seen.released.extend(request.lease_ids);
+        seen.ended_lookups.extend(request.lookup_ids);
+        drop(seen);
         Ok(Response::new(ReleaseResponse {
             boot_id: self.0.script.boot_id,
             released,

@@ -25,19 +25,19 @@ const SECTOR: usize = 512;
 
 /// A disk, whose engines are made and dropped.
 #[derive(Debug, Clone, Default)]
-pub(in crate::ssd) struct Disk(Arc<Mutex<State>>);
+pub(crate) struct Disk(Arc<Mutex<State>>);
 
 /// What goes wrong from now on.
 #[derive(Debug, Clone, Default)]
-pub(in crate::ssd) struct Faults {
-    pub(in crate::ssd) reads: Option<i32>,
-    pub(in crate::ssd) writes: Option<i32>,
-    pub(in crate::ssd) syncs: Option<i32>,
-    pub(in crate::ssd) allocations: Option<i32>,
+pub(crate) struct Faults {
+    pub(crate) reads: Option<i32>,
+    pub(crate) writes: Option<i32>,
+    pub(crate) syncs: Option<i32>,
+    pub(crate) allocations: Option<i32>,
     /// Reads end where the file seems to end early.
-    pub(in crate::ssd) is_short: bool,
+    pub(crate) is_short: bool,
     /// How long each transfer takes.
-    pub(in crate::ssd) delay: Duration,
+    pub(crate) delay: Duration,
 }
 
 /// Writes to a file since its last sync: where, and what.
@@ -53,12 +53,12 @@ struct State {
 
 impl Disk {
     /// Has things go wrong, or right again.
-    pub(in crate::ssd) fn set(&self, faults: Faults) {
+    pub(crate) fn set(&self, faults: Faults) {
         self.0.lock().faults = faults;
     }
 
     /// From now on nothing reaches the disk; of what was not synced, some sectors do, whichever `random` says.
-    pub(in crate::ssd) fn lose_power(&self, random: &mut impl Rng) {
+    pub(crate) fn lose_power(&self, random: &mut impl Rng) {
         let mut state = self.0.lock();
         state.is_off = true;
         for (file, writes) in std::mem::take(&mut state.unsafe_writes).into_values() {
@@ -80,7 +80,7 @@ impl Disk {
     }
 
     /// The power is back: engines that are made from now on work.
-    pub(in crate::ssd) fn restore_power(&self) {
+    pub(crate) fn restore_power(&self) {
         self.0.lock().is_off = false;
     }
 }

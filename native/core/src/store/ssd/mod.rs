@@ -71,15 +71,21 @@ pub(super) struct Tier {
 impl Tier {
     /// Opens the paths; `pool_bytes` bounds what is pinned for writes.
     pub(super) fn open(config: TierConfig, pool_bytes: u64) -> Result<Self> {
-        Ok(Self {
-            ssd: Ssd::open(config.ssd)?,
+        let ssd = Ssd::open(config.ssd.clone())?;
+        Ok(Self::over(ssd, &config, pool_bytes))
+    }
+
+    /// A tier on disks that are open already.
+    pub(super) fn over(ssd: Arc<Ssd>, config: &TierConfig, pool_bytes: u64) -> Self {
+        Self {
+            ssd,
             fetches: Fetches::new(config.fetch_bytes),
             writer: Writer::new(pool_bytes),
             warming: Warming::default(),
             admission: config.admission,
             min_benefit: config.min_benefit,
             last_fetch: LastFetch::default(),
-        })
+        }
     }
 
     /// Starts to write, first what was taken over and is not on ssd.

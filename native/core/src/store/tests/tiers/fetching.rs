@@ -7,10 +7,7 @@ use super::*;
 const BLOCKS: usize = 60;
 
 /// A store whose blocks are all on ssd and not in the pool.
-fn on_ssd(
-    pool_bytes: u64,
-    change: impl FnOnce(&mut TierConfig),
-) -> (Tiers, SpaceId, Vec<(Hash, Vec<Vec<u8>>)>) {
+fn on_ssd(pool_bytes: u64, change: impl FnOnce(&mut TierConfig)) -> (Tiers, SpaceId, Blocks) {
     let (tiers, key) = (Tiers::new(32 * MIB), key());
     let space = tiers.space(key, &[PAGE]);
     let blocks = tiers.save(space, 1, BLOCKS);

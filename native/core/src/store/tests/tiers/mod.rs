@@ -2,6 +2,7 @@
 
 mod admission;
 mod corrupt;
+mod faults;
 mod fetching;
 mod stress;
 mod warming;
@@ -18,14 +19,19 @@ use tempfile::TempDir;
 
 use super::fixture::{Fixture, Hash, eventually};
 use crate::space::{SpaceId, SpaceKey};
-use crate::ssd::{SsdConfig, SsdPathConfig};
+use crate::ssd::{Disk, Ssd, SsdConfig, SsdPathConfig};
+use crate::store::ssd::Tier;
 use crate::store::tests::fixture::geometry;
 use crate::store::{
-    Admission, FetchSnapshot, Found, PendingLookup, StoreConfig, TierConfig, TierHits, TierSnapshot,
+    Admission, FetchSnapshot, Found, PendingLookup, Store, StoreConfig, TierConfig, TierHits, TierSnapshot,
 };
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 64 << 10;
+
+/// A hash, and the bytes of each shard.
+type Block = (Hash, Vec<Vec<u8>>);
+type Blocks = Vec<Block>;
 
 /// A store with an ssd tier in a directory that outlives it.
 struct Tiers {
@@ -69,6 +75,21 @@ impl Tiers {
         }
     }
 
+    /// A store over a disk that fails when it is told to.
+    fn on_failing(disk: &Disk, pool_bytes: u64) -> Self {
+        let (dir, pool_dir) = (TempDir::new().unwrap(), TempDir::new_in("/dev/shm").unwrap());
+        let config = tier(dir.path());
+        let ssd = Ssd::open_on(config.ssd.clone(), disk).unwrap();
+        let tier = Tier::over(ssd, &config, pool_bytes);
+        let store = super::fixture::config(pool_dir.path(), pool_bytes);
+        let store = Store::open_over(store, Some(tier)).unwrap();
+        eventually("the pool is ready", || !store.snapshot().pool.is_growing);
+        Self {
+            fixture: Fixture { store, dir: pool_dir },
+            disk: dir,
+        }
+    }
+
     /// Purges the pool, and opens a store over the same disk.
     fn restart(self, pool_bytes: u64) -> Self {
         self.restart_with(pool_bytes, |_| {})
@@ -94,7 +115,7 @@ impl Tiers {
     }
 
     /// Saves blocks with fresh bytes; the bytes of all their shards.
-    fn save(&self, space: SpaceId, shards: u32, count: usize) -> Vec<(Hash, Vec<Vec<u8>>)> {
+    fn save(&self, space: SpaceId, shards: u32, count: usize) -> Blocks {
         let one = |_| {
             let hash = super::fixture::random_hash();
             let bytes = (0..shards).map(|shard| self.fixture.save_shard(space, shard, &hash));
@@ -149,12 +170,12 @@ fn key() -> SpaceKey {
     }
 }
 
-fn hashes(blocks: &[(Hash, Vec<Vec<u8>>)]) -> Vec<Hash> {
+fn hashes(blocks: &[Block]) -> Vec<Hash> {
     blocks.iter().map(|(hash, _)| *hash).collect()
 }
 
 /// Checks that hits are these blocks, byte for byte.
-fn check_bytes(hits: &TierHits, blocks: &[(Hash, Vec<Vec<u8>>)]) {
+fn check_bytes(hits: &TierHits, blocks: &[Block]) {
     assert_eq!(hits.hits.len(), blocks.len());
     for (index, (_, shards)) in blocks.iter().enumerate() {
         for (shard, bytes) in shards.iter().enumerate() {

@@ -10,7 +10,7 @@ const BLOCKS: u64 = 60;
 struct Cold {
     tiers: Tiers,
     keys: [SpaceKey; 2],
-    blocks: [Vec<(Hash, Vec<Vec<u8>>)>; 2],
+    blocks: [Blocks; 2],
 }
 
 /// Two namespaces on ssd, of which the pool has nothing.
@@ -95,7 +95,7 @@ fn it_drives_nothing_out_unless_asked() {
         progress.planned_blocks
     );
     let kept = || {
-        let is_kept = |(hash, _): &&(Hash, Vec<Vec<u8>>)| cold.tiers.fixture.read(other, 0, hash).is_some();
+        let is_kept = |(hash, _): &&Block| cold.tiers.fixture.read(other, 0, hash).is_some();
         saved.iter().filter(is_kept).count()
     };
     assert_eq!(kept(), 40);
