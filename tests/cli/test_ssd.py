@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -9,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from tests.cli.documents import schema
 from tests.cli.installed import Host
 from tests.cli.test_operations import PATIENCE_S, document
 from tests.engine.waiting import wait_until
@@ -19,7 +22,7 @@ from tests.fence.engine_memory import EngineMemory, Shape
 
 SHAPE = Shape(num_blocks=64, layers=2, segment_bytes=32 << 10)
 ALL_BYTES = SHAPE.num_blocks * SHAPE.block_bytes
-SLOW = "256KiB"
+SLOW = "64KiB"
 """A rate at which loading all blocks takes longer than any test waits for the first."""
 
 
@@ -171,7 +174,7 @@ def test_a_closed_http_connection_ends_its_warming(cache: Cache) -> None:
     file.chmod(0o600)
     cache.lose_memory(f"--http-token-file={file}")
     address, _, port = cache.host.status()["http_addr"].rpartition(":")
-    body = json.dumps({"from": "ssd", "rate_bytes_per_s": 256 << 10})
+    body = json.dumps({"from": "ssd", "rate_bytes_per_s": 64 << 10})
     with socket.create_connection((address, int(port))) as connection:
         connection.sendall(
             f"POST /v1/operations/warm HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
@@ -195,6 +198,37 @@ def test_the_start_warms_by_itself_if_asked_to(cache: Cache) -> None:
     cache.lose_memory("--warm-on-start")
     cache.wait_warming("done")
     cache.check_contents()
+
+
+def test_two_warmings_at_once_are_one_too_many(cache: Cache) -> None:
+    cache.lose_memory()
+    with cache.host.start("warm", "--rate", SLOW) as warming:
+        cache.wait_warming("running")
+        second = cache.host.run("warm")
+        assert (second.returncode, second.stdout) == (1, "")
+        assert "is being warmed already" in second.stderr
+        plan = document(cache.host, "operated", "warm", "--dry-run")
+        assert 0 < plan["planned_blocks"] < SHAPE.num_blocks
+        warming.kill()
+
+
+def test_a_restarted_daemon_has_the_same_tiers(cache: Cache) -> None:
+    before = cache.host.status()
+    jsonschema.validate(before, schema("status"))
+    assert cache.host.run("restart").returncode == 0
+    after = cache.host.status()
+    assert after["boot_id"] != before["boot_id"]
+    assert after["config"] == before["config"]
+    assert after["ssd"]["blocks"] == SHAPE.num_blocks
+    (space,) = after["namespaces"]
+    assert space["ssd_blocks"] == space["blocks"] == SHAPE.num_blocks
+
+
+def test_people_see_the_tier_in_the_status(cache: Cache) -> None:
+    said = cache.host.run("status").stdout
+    assert f"{SHAPE.num_blocks} blocks, {cache.path} (online, " in said
+    listed = cache.host.run("tier", "list").stdout
+    assert re.search(rf"^ssd +online +.* 64 MiB +{SHAPE.num_blocks} +{cache.path}$", listed, re.M)
 
 
 def test_a_path_that_goes_and_comes_back_keeps_its_blocks(cache: Cache) -> None:
