@@ -49,6 +49,14 @@ pub struct SpaceGeometry {
     pub shards: Vec<ShardGeometry>,
 }
 
-/// Names a space of one store.
+/// What slot records call a space, and call another one later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SpaceId(pub(crate) u16);
+pub(crate) struct SpaceNumber(pub(crate) u16);
+
+/// Names a space of one store, and never another one later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpaceId {
+    pub(crate) number: SpaceNumber,
+    /// How many spaces the store had before.
+    pub(crate) generation: u32,
+}

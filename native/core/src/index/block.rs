@@ -2,7 +2,7 @@
 
 use crate::eviction::Token;
 use crate::pool::Slot;
-use crate::space::{MAX_HASH_BYTES, SpaceId};
+use crate::space::{MAX_HASH_BYTES, SpaceId, SpaceNumber};
 
 /// The index has 2^6 parts: enough that threads seldom meet, few enough that an empty index is small.
 pub(super) const PART_BITS: u32 = 6;
@@ -11,7 +11,7 @@ pub(super) const PART_BITS: u32 = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BlockKey {
     pub(crate) hash: [u8; MAX_HASH_BYTES as usize],
-    pub(crate) space: SpaceId,
+    pub(crate) space: SpaceNumber,
 }
 
 impl BlockKey {
@@ -21,7 +21,10 @@ impl BlockKey {
         for (to, from) in hash.iter_mut().zip(bytes) {
             *to = *from;
         }
-        Self { hash, space }
+        Self {
+            hash,
+            space: space.number,
+        }
     }
 }
 

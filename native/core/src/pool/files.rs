@@ -7,7 +7,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FlockOperation, MemfdFlags, OFlags, fallocate, flock, linkat, memfd_create,
+    AtFlags, CWD, FallocateFlags, FlockOperation, MemfdFlags, OFlags, fallocate, flock, ftruncate, linkat,
+    memfd_create,
 };
 
 use super::geometry::Geometry;
@@ -173,6 +174,11 @@ impl PoolFiles {
     /// What the slot table says of itself.
     pub(super) fn header(&self) -> Header {
         self.header.lock().clone()
+    }
+
+    /// Gives the pool's memory behind `bytes` back, which nobody reaches for any more.
+    pub(super) fn give_back(&self, bytes: u64) -> Result<()> {
+        ftruncate(&*self.pool, bytes).map_err(|errno| Error::io("give memory of the pool back", errno.into()))
     }
 
     /// Says that the pool has another size.

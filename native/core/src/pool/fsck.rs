@@ -51,13 +51,15 @@ impl Pool {
         let Some(bytes_with_memory) = self.taken_over_bytes else {
             return Ok(None);
         };
+        self.rules.read()?;
         let mut survey = Survey {
             spaces: self.spaces.read()?,
             ..Survey::default()
         };
+        self.spaces.allocate_ahead();
         let mut geometries = vec![None; MAX_SPACES];
         for space in &survey.spaces {
-            if let Some(geometry) = geometries.get_mut(space.id.0 as usize) {
+            if let Some(geometry) = geometries.get_mut(space.number.0 as usize) {
                 *geometry = Some(&space.geometry);
             }
         }

@@ -15,6 +15,7 @@ mod page;
 mod place;
 mod region;
 mod resize;
+mod rule_table;
 mod site;
 mod slab;
 mod slot;
@@ -27,6 +28,7 @@ pub use kind::PoolKind;
 pub use page::PagePtr;
 
 pub(crate) use fsck::Survey;
+pub(crate) use rule_table::{Rule, RuleTable};
 pub(crate) use slab::{ClassId, Room};
 #[cfg(test)]
 pub(crate) use slot::RECORD_BYTES;
@@ -64,6 +66,7 @@ pub(crate) struct PoolConfig<'a> {
 pub(crate) struct Pool {
     pub(crate) slots: SlotTable,
     pub(crate) spaces: SpaceTable,
+    pub(crate) rules: RuleTable,
     region: Region,
     slabs: Mutex<Slabs>,
     growth: Mutex<Growth>,
@@ -160,6 +163,9 @@ impl Pool {
                 Self::create(config, uid, &stem, place)?
             }
         };
+        if pool.taken_over_bytes.is_none() {
+            pool.spaces.allocate_ahead();
+        }
         let pool = Arc::new(pool);
         *pool.grower.lock() = Some(growth::start(&pool)?);
         Ok(pool)
@@ -196,7 +202,8 @@ impl Pool {
         let file: &Arc<File> = &files.slots;
         Ok(Self {
             slots: SlotTable::new(Arc::clone(&table), Arc::clone(file), RECORDS_AT, geometry.slots),
-            spaces: SpaceTable::new(table, Arc::clone(file)),
+            spaces: SpaceTable::new(Arc::clone(&table), Arc::clone(file)),
+            rules: RuleTable::new(table, Arc::clone(file)),
             region,
             slabs: Mutex::new(Slabs::new(geometry)),
             growth: Mutex::new(Growth {
@@ -309,7 +316,7 @@ impl Pool {
             used_bytes,
             slabs_moved,
             is_growing: !growth.has_ended,
-            problem: growth.problem.clone(),
+            problem: growth.problem.clone().or_else(|| self.spaces.problem()),
         }
     }
 
@@ -348,11 +355,14 @@ impl Pool {
     pub(crate) fn close(&self, purge: bool) -> Result<u64> {
         self.stop_growing();
         self.join_grower()?;
-        if purge || self.used_pages() == 0 {
-            self.files.remove().map(|()| 0)
-        } else {
-            Ok(self.files.keep())
+        let is_empty = self.used_pages() == 0;
+        if purge || is_empty && self.rules.is_empty() {
+            return self.files.remove().map(|()| 0);
         }
+        if is_empty {
+            self.files.give_back(0)?;
+        }
+        Ok(self.files.keep())
     }
 }
 
@@ -372,7 +382,7 @@ impl Pool {
 impl Drop for Pool {
     /// A pool that nobody closed is as after a kill, unless there is nothing in it.
     fn drop(&mut self) {
-        if self.slabs.get_mut().used_pages() > 0 {
+        if self.slabs.get_mut().used_pages() > 0 || !self.rules.is_empty() {
             self.files.keep();
         }
     }

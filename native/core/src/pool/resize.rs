@@ -2,8 +2,6 @@
 //!
 //! A larger one gets memory behind what it has. A smaller one loses its last slabs, once the store has emptied them.
 
-use rustix::fs::ftruncate;
-
 use super::growth::{self, allocate_file};
 use super::place::Place;
 use super::{Pool, PoolKind, Slot, machine};
@@ -106,8 +104,7 @@ impl Pool {
         };
         self.set_growing(bytes);
         // Growing that was stopped may have got memory that nobody was told of.
-        ftruncate(&*self.files.pool, bytes)
-            .map_err(|errno| Error::io("give memory of the pool back", errno.into()))?;
+        self.files.give_back(bytes)?;
         self.files.set_pool_bytes(bytes)
     }
 
@@ -138,8 +135,7 @@ impl Pool {
         let mut end = before;
         while end > bytes {
             let next = bytes.max(end.saturating_sub(CHUNK_BYTES));
-            ftruncate(&*self.files.pool, next)
-                .map_err(|errno| Error::io("give memory of the pool back", errno.into()))?;
+            self.files.give_back(next)?;
             progress.advance(0, end - next);
             end = next;
         }

@@ -132,7 +132,7 @@ impl Store {
                 self.pool.slots.set_checksum(slot, checksum);
                 let key = BlockKey {
                     hash: record.hash,
-                    space: space.id,
+                    space: space.id.number,
                 };
                 self.offer_sealed(space, block, key);
             }

@@ -220,7 +220,9 @@ impl Store {
         for block in blocks {
             let unpinned = self.index.unpin(block);
             last += u64::from(unpinned.is_last);
-            unpinned.removed.iter().for_each(|removed| self.discard(removed));
+            if let Some(removed) = &unpinned.removed {
+                self.discard(removed);
+            }
         }
         self.counts.pinned_blocks.fetch_sub(last, Ordering::Relaxed);
     }

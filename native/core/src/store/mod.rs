@@ -13,6 +13,7 @@ mod save;
 mod scrub;
 mod snapshot;
 mod space;
+mod spaces;
 mod ssd;
 mod takeover;
 #[cfg(test)]
@@ -41,12 +42,13 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eviction::{PolicyKind, Tick};
 use crate::index::Index;
-use crate::pool::{PagePtr, Pool, PoolConfig};
+use crate::pool::{MAX_SPACES, PagePtr, Pool, PoolConfig};
 use crate::space::{SpaceGeometry, SpaceId, SpaceKey};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, OnceLock, Ordering, Weak};
 use evictor::Evictor;
 use inspector::Inspector;
-use space::Spaces;
+pub use spaces::SpaceHold;
+use spaces::Spaces;
 use ssd::Tier;
 
 /// How long a close waits for the checksums of what was sealed last.
@@ -64,6 +66,8 @@ pub struct Store {
     reclaim_turn: Mutex<()>,
     /// Who resizes the pool; taken before any other lock.
     resizing: Mutex<()>,
+    /// Who changes what is set for a namespace; taken before the locks of namespaces and rules.
+    rule_turn: Mutex<()>,
     is_closing: AtomicBool,
     memory_user: OnceLock<Weak<dyn MemoryUser>>,
     policy: PolicyKind,
@@ -130,11 +134,12 @@ impl Store {
         let store = Arc::new(Self {
             pool,
             index: Index::new(),
-            spaces: Spaces::default(),
+            spaces: Spaces::new(MAX_SPACES),
             evictor: Evictor::default(),
             inspector: Inspector::default(),
             reclaim_turn: Mutex::new(()),
             resizing: Mutex::new(()),
+            rule_turn: Mutex::new(()),
             is_closing: AtomicBool::new(false),
             memory_user: OnceLock::new(),
             policy: config.policy,
@@ -182,6 +187,14 @@ impl Store {
     /// `Conflict` for a key that has another geometry, `Invalid` or `Config` for a geometry that no space of this pool can have.
     pub fn space(&self, key: SpaceKey, geometry: SpaceGeometry) -> Result<SpaceId> {
         self.spaces.get_or_make(&self.pool, self.policy, key, geometry)
+    }
+
+    /// Keeps a space from going, also while it has no blocks: for as long as an engine uses it.
+    ///
+    /// # Errors
+    /// `NotFound` for a space that has gone.
+    pub fn hold_space(&self, id: SpaceId) -> Result<SpaceHold> {
+        self.spaces.hold(id)
     }
 
     /// Stops the threads; pages in use stay mapped until they are let go.

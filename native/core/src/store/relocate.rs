@@ -44,7 +44,7 @@ impl Store {
         match moved {
             Some(Ok(())) => Vacated::Moved,
             Some(Err(Stays::InUse)) => Vacated::InUse,
-            Some(Err(Stays::NoRoom)) | None if self.evict(block) => Vacated::Evicted,
+            Some(Err(Stays::NoRoom)) | None if self.evict(block).is_some() => Vacated::Evicted,
             _ => Vacated::InUse,
         }
     }

@@ -107,7 +107,8 @@ impl Drop for PageWriter {
     fn drop(&mut self) {
         if !self.is_sealed {
             self.store.index.abandon(self.block, self.shard);
-            self.store.pool.free(self.slot);
+            let bytes = self.store.pool.free(self.slot);
+            self.space.namespace.give_back(bytes);
         }
         self.store.counts.in_flight_pages.fetch_sub(1, Ordering::Relaxed);
     }
@@ -156,12 +157,17 @@ impl Store {
             Claim::Present => return Ok(Reserved::Present),
             Claim::InFlight => return Ok(Reserved::InFlight),
         };
+        let has_quota = self.take_quota(space, pages.stride, eviction == Eviction::Allowed);
         let slot = match eviction {
+            _ if !has_quota => None,
             Eviction::Allowed => self.allocate(pages.class),
             Eviction::Denied => self.allocate_spare(pages.class),
         };
         let Some(slot) = slot else {
             self.index.abandon(block, shard);
+            if has_quota {
+                space.namespace.give_back(pages.stride);
+            }
             if eviction == Eviction::Allowed {
                 self.counts.no_space.fetch_add(1, Ordering::Relaxed);
             }
@@ -171,7 +177,7 @@ impl Store {
             state: SlotState::Reserved,
             sequence: self.counts.sequence.fetch_add(1, Ordering::Relaxed),
             page_bytes: pages.page_bytes as u32,
-            space: space.id.0,
+            space: space.id.number.0,
             shard,
             hash: key.hash,
             checksum: None,
@@ -181,7 +187,7 @@ impl Store {
         let page = self.pool.page(slot, pages.stride, pages.page_bytes);
         let (Ok(()), Some(page)) = (written, page) else {
             self.index.abandon(block, shard);
-            self.pool.free(slot);
+            space.namespace.give_back(self.pool.free(slot));
             return Err(Error::new(
                 ErrorKind::Io,
                 format!("slot {} is outside of the pool", slot.0),
@@ -205,7 +211,9 @@ impl Store {
     pub fn drop_stale_partial_blocks(&self, now: Instant) -> usize {
         let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
         let stale = self.index.remove_stale(now, PARTIAL_BLOCK_TTL, leave);
-        stale.iter().for_each(|removed| self.discard(removed));
+        for removed in &stale {
+            self.discard(removed);
+        }
         stale.len()
     }
 }

@@ -104,7 +104,7 @@ pub struct SpaceSnapshot {
     pub misses: u64,
     /// Blocks that became visible.
     pub admissions: u64,
-    /// Blocks evicted to make room.
+    /// Blocks evicted, to make room or on request.
     pub evictions: u64,
 }
 
@@ -137,11 +137,7 @@ impl Store {
         StoreSnapshot {
             pool: self.pool_snapshot(),
             policy: self.policy,
-            spaces: spaces
-                .iter()
-                .flatten()
-                .map(|space| space_snapshot(space))
-                .collect(),
+            spaces: self.space_snapshots(),
             in_flight_pages: self.counts.in_flight_pages.load(Ordering::Relaxed),
             partial_blocks: self.index.partial_blocks() as u64,
             partial_blocks_dropped: self.counts.partial_blocks_dropped.load(Ordering::Relaxed),
@@ -157,6 +153,16 @@ impl Store {
     /// The ssd tier's part of a snapshot; None without one.
     pub fn tier_snapshot(&self) -> Option<TierSnapshot> {
         self.tier.as_ref().map(Tier::snapshot)
+    }
+
+    /// Each space's part of a snapshot.
+    pub(super) fn space_snapshots(&self) -> Vec<SpaceSnapshot> {
+        let spaces = self.spaces.all();
+        spaces
+            .iter()
+            .flatten()
+            .map(|space| space_snapshot(space))
+            .collect()
     }
 
     fn checksum_snapshot(&self) -> ChecksumSnapshot {

@@ -6,7 +6,7 @@ use super::Store;
 use crate::error::Result;
 use crate::index::{BlockId, BlockKey, Claim};
 use crate::pool::{Slot, Survey};
-use crate::space::SpaceId;
+use crate::space::{SpaceId, SpaceNumber};
 use crate::sync::Ordering;
 
 /// What an ended daemon's pool gave to this one.
@@ -50,13 +50,13 @@ impl Store {
         };
         let Survey { spaces, pages, .. } = survey;
         for space in spaces {
-            let id = space.id;
+            let number = space.number;
             if !self
                 .spaces
                 .add_known(&self.pool, self.policy, space)
                 .unwrap_or(false)
             {
-                self.pool.spaces.clear(id);
+                self.pool.spaces.clear(number);
             }
         }
         let newest = pages.last().map_or(0, |(sequence, _)| sequence + 1);
@@ -68,7 +68,7 @@ impl Store {
             if let Some(whole) = self.find(slot, start) {
                 found.extend(whole);
             } else {
-                self.pool.free(slot);
+                self.free_known(slot);
                 // A page that was being moved is there twice under one sequence.
                 report.bad_records += u64::from(last_sequence != Some(sequence));
             }
@@ -77,16 +77,15 @@ impl Store {
         for removed in self.index.remove_partial() {
             report.incomplete_pages += removed.slots.len() as u64;
             for slot in &removed.slots {
-                self.pool.free(*slot);
+                self.free_known(*slot);
             }
         }
         for whole in found.into_iter().rev() {
             report.bytes += self.keep(&whole)?;
             report.blocks += 1;
         }
-        for id in self.spaces.remove_empty() {
-            self.pool.spaces.clear(id);
-        }
+        self.apply_rules();
+        self.spaces.free_unused(&self.pool);
         report.duration = start.elapsed();
         tracing::info!(?report, "took the pool of an ended daemon over");
         Ok(Some(report))
@@ -95,14 +94,15 @@ impl Store {
     /// Puts a page into its slab and into the index; the block with its last page, None when the page is one too many.
     fn find(&self, slot: Slot, now: Instant) -> Option<Option<Found>> {
         let record = self.pool.slots.read(slot)?;
-        let space = self.spaces.get(SpaceId(record.space)).ok()?;
-        let class = space.shards.get(record.shard as usize)?.class;
-        if !self.pool.retake(slot, class) {
+        let space = self.spaces.at(SpaceNumber(record.space)).ok()?;
+        let pages = space.shards.get(record.shard as usize)?;
+        if !self.pool.retake(slot, pages.class) {
             return None;
         }
+        space.namespace.add(pages.stride);
         let key = BlockKey {
             hash: record.hash,
-            space: space.id,
+            space: space.id.number,
         };
         let Claim::Granted(block) = self.index.claim(key, space.shards.len() as u16, record.shard) else {
             return None;
@@ -114,6 +114,15 @@ impl Store {
             block,
             fingerprint: self.index.fingerprint(&key),
         }))
+    }
+
+    /// Frees a page of a space that its record names.
+    fn free_known(&self, slot: Slot) {
+        let record = self.pool.slots.read(slot);
+        let bytes = self.pool.free(slot);
+        if let Some(space) = record.and_then(|record| self.spaces.at(SpaceNumber(record.space)).ok()) {
+            space.namespace.give_back(bytes);
+        }
     }
 
     /// Makes a whole block visible, as the youngest so far; the bytes of its pages.

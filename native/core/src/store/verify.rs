@@ -9,7 +9,7 @@ use crate::checksum::checksum_seed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{BlockId, BlockKey};
 use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
-use crate::space::SpaceId;
+use crate::space::SpaceNumber;
 use crate::sync::Ordering;
 
 /// When pages are compared with their checksums.
@@ -86,10 +86,10 @@ impl Store {
     ) -> Option<T> {
         // Only to find the block: the record may change at any time.
         let record = self.pool.slots.read(slot)?;
-        let space = self.spaces.get(SpaceId(record.space)).ok()?;
+        let space = self.spaces.at(SpaceNumber(record.space)).ok()?;
         let key = BlockKey {
             hash: record.hash,
-            space: space.id,
+            space: space.id.number,
         };
         let block = self.index.begin_inspection(&key)?;
         let _inspection = Inspection { store: self, block };
@@ -144,11 +144,9 @@ struct Inspection<'a> {
 
 impl Drop for Inspection<'_> {
     fn drop(&mut self) {
-        let unpinned = self.store.index.end_inspection(self.block);
-        unpinned
-            .removed
-            .iter()
-            .for_each(|removed| self.store.discard(removed));
+        if let Some(removed) = self.store.index.end_inspection(self.block).removed {
+            self.store.discard(&removed);
+        }
     }
 }
 

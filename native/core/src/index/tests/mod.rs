@@ -10,11 +10,15 @@ use std::time::Instant;
 use crate::eviction::Token;
 use crate::index::{BlockId, BlockKey, Claim, Index};
 use crate::pool::Slot;
-use crate::space::SpaceId;
+use crate::space::{SpaceId, SpaceNumber};
 
 /// A key that is its number.
 fn key(number: u32) -> BlockKey {
-    BlockKey::new(SpaceId(0), &number.to_le_bytes())
+    let space = SpaceId {
+        number: SpaceNumber(0),
+        generation: 0,
+    };
+    BlockKey::new(space, &number.to_le_bytes())
 }
 
 /// Fills a claimed shard and does what has to follow; the slots once the block is visible.

@@ -7,6 +7,7 @@ mod header;
 mod leftover;
 mod machine;
 mod place;
+mod rule_table;
 mod slab;
 mod slot;
 mod space_table;

@@ -313,7 +313,7 @@ impl Store {
             Ok(job) => job,
             Err(failure) => {
                 // Another fetch, or a save, may have brought it since it was looked for.
-                let space = self.spaces.get(key.space);
+                let space = self.spaces.at(key.space);
                 let outcome = space
                     .ok()
                     .and_then(|space| self.pin_one(&space, &key))

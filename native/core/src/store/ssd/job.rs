@@ -28,7 +28,7 @@ impl Job {
         extent: &Extent,
         eviction: Eviction,
     ) -> std::result::Result<Self, Failure> {
-        let space = store.spaces.get(key.space).map_err(|_| Failure::Failed)?;
+        let space = store.spaces.at(key.space).map_err(|_| Failure::Failed)?;
         let mut writers = Vec::with_capacity(space.shards.len());
         for shard in 0..space.shards.len() {
             let reserved = store.reserve_page(&space, shard as u16, *key, eviction);
@@ -59,7 +59,7 @@ impl Job {
                 for (writer, checksum) in self.writers.drain(..).zip(checksums) {
                     writer.seal_verified(checksum);
                 }
-                let space = self.store.spaces.get(self.key.space);
+                let space = self.store.spaces.at(self.key.space);
                 let hits = space.ok().and_then(|space| self.store.pin_one(&space, &self.key));
                 hits.ok_or(Failure::NoRoom)
             }

@@ -12,7 +12,7 @@ use super::{Admission, Tier};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{BlockId, BlockKey};
 use crate::pool::Slot;
-use crate::space::SpaceId;
+use crate::space::SpaceNumber;
 use crate::ssd::{BlockWrite, Refused};
 use crate::store::space::Space;
 use crate::store::{Hits, Store};
@@ -328,14 +328,14 @@ impl Store {
         let record = self.pool.slots.read(slot).filter(|record| record.shard == 0)?;
         Some(BlockKey {
             hash: record.hash,
-            space: SpaceId(record.space),
+            space: SpaceNumber(record.space),
         })
     }
 
     /// Hands a block to the tier, unless it is there already or is not in the pool any more.
     fn write_block(self: &Arc<Self>, tier: &Tier, signal: &Arc<Signal>, key: &BlockKey) {
         let counts = &tier.writer.counts;
-        let Ok(space) = self.spaces.get(key.space) else {
+        let Ok(space) = self.spaces.at(key.space) else {
             return;
         };
         let Some(id) = tier.space(&space) else { return };

@@ -18,7 +18,7 @@ pub(crate) fn reached() {
 }
 
 /// Calls `look` wherever the process could end while this thread is in `run`.
-pub(super) fn at_each<T>(look: impl Fn() + 'static, run: impl FnOnce() -> T) -> T {
+pub(crate) fn at_each<T>(look: impl Fn() + 'static, run: impl FnOnce() -> T) -> T {
     LOOK.set(Some(Box::new(look)));
     let _end = End;
     run()

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::eviction::PolicyKind;
 use crate::pool::PagePtr;
-use crate::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
+use crate::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey, SpaceNumber};
 use crate::store::{Hits, PageWriter, Reserved, SCRUB_PERIOD, Store, StoreConfig, StoreSnapshot, Verify};
 use crate::sync::Arc;
 
@@ -113,7 +113,7 @@ impl Fixture {
 
     /// The space that was made first.
     pub(crate) fn first_space(&self) -> SpaceId {
-        SpaceId(0)
+        self.store.spaces.at(SpaceNumber(0)).unwrap().id
     }
 
     pub(crate) fn reserve(&self, space: SpaceId, shard: u32, hash: &Hash) -> Reserved {

@@ -8,6 +8,7 @@ mod fixture;
 mod fsck;
 mod lookup;
 mod machine;
+mod namespaces;
 mod partial;
 mod pressure;
 mod resize;
