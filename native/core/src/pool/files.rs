@@ -289,8 +289,8 @@ fn write_table(mut table: &File, header: &Header) -> Result<()> {
 
 fn taken(path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::AlreadyExists {
-        let why =
-            "exists and is no pool of an ended daemon of this user: move it away or give another --socket";
+        let why = "exists and is no pool of an ended daemon of this user: free it with `pegaflow stop --purge`, move it away, or \
+             give another --socket";
         return Error::new(ErrorKind::Conflict, format!("{} {why}", path.display()));
     }
     Error::io(format_args!("make {}", path.display()), error)

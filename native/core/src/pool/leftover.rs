@@ -113,6 +113,23 @@ pub(super) fn remove_damaged(dir: &Path, uid: u32, stem: &str) -> Result<Option<
     Ok(Some(bytes))
 }
 
+/// Removes the pool in `dir` under this daemon's own name, which no slot table names, if it is this user's and nobody has it locked;
+/// the bytes of memory that it took.
+pub(super) fn remove_lone_pool(dir: &Path, uid: u32, stem: &str) -> Result<u64> {
+    let path = dir.join(names::pool_file(stem));
+    let Some(pool) = open_own(&path, uid) else {
+        return Ok(0);
+    };
+    let shown = path.display();
+    if flock(&pool, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let why = format!("another process uses {shown}, whose slot table is gone: stop that process");
+        return Err(Error::new(ErrorKind::Conflict, why));
+    }
+    let bytes = pool.metadata().map_or(0, |metadata| allocated(&metadata));
+    fs::remove_file(&path).map_err(|error| Error::io(format_args!("remove {shown}"), error))?;
+    Ok(bytes)
+}
+
 /// A file of this user; None for anything else.
 fn open_own(path: &Path, uid: u32) -> Option<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;

@@ -95,7 +95,7 @@ pub(crate) struct PoolState {
     pub(crate) problem: Option<String>,
 }
 
-/// Frees the pool that an ended daemon of this user and socket left, also one with a damaged slot table; the bytes of memory that it took, 0 when there is none.
+/// Frees the pool that an ended daemon of this user and socket left, also one with a damaged slot table, or with none; the bytes of memory that it took, 0 when there is none.
 ///
 /// # Errors
 /// `Conflict` when a living daemon or a stranger has the files.
@@ -115,6 +115,10 @@ pub fn remove_left(socket: &Path, dir: Option<&Path>) -> Result<u64> {
                 None => return Err(refused),
             },
         }
+    }
+    // Only now: a pool and its slot table can be in two directories.
+    for dir in leftover::directories(dir) {
+        bytes += leftover::remove_lone_pool(&dir, uid, &stem)?;
     }
     Ok(bytes)
 }

@@ -153,8 +153,7 @@ impl Store {
     /// # Errors
     /// `Limit` when too many namespaces are pinned or limited, `NoSpace` or `Io` when that cannot be kept for the next daemon.
     pub fn pin_namespace(&self, namespace: &[u8; 32]) -> Result<()> {
-        self.change_rule(namespace, |rule| rule.is_pinned = true)
-            .map(drop)
+        self.change_rule(namespace, |rule| rule.is_pinned = true, drop)
     }
 
     /// Takes a pin back; nothing to do for one that is not pinned.
@@ -162,8 +161,7 @@ impl Store {
     /// # Errors
     /// As [`Store::pin_namespace`].
     pub fn unpin_namespace(&self, namespace: &[u8; 32]) -> Result<()> {
-        self.change_rule(namespace, |rule| rule.is_pinned = false)
-            .map(drop)
+        self.change_rule(namespace, |rule| rule.is_pinned = false, drop)
     }
 
     /// Limits the memory that a namespace takes, or lifts the limit. What it has beyond goes at once, its coldest blocks first,
@@ -172,22 +170,29 @@ impl Store {
     /// # Errors
     /// As [`Store::pin_namespace`].
     pub fn set_quota(&self, namespace: &[u8; 32], bytes: Option<u64>) -> Result<()> {
-        let namespace = self.change_rule(namespace, |rule| rule.quota = bytes)?;
-        let is_enough = || !namespace.is_over_quota();
-        while self.evict_own(&namespace, VICTIMS_PER_TURN, is_enough) == Reclaimed::Some {}
-        Ok(())
+        let set = |rule: &mut Rule| rule.quota = bytes;
+        self.change_rule(namespace, set, |namespace| {
+            let is_enough = || !namespace.is_over_quota();
+            while self.evict_own(&namespace, VICTIMS_PER_TURN, is_enough) == Reclaimed::Some {}
+        })
     }
 
-    /// Changes what is set for a namespace: first in the pool, for the next daemon.
-    fn change_rule(&self, key: &[u8; 32], change: impl FnOnce(&mut Rule)) -> Result<Arc<Namespace>> {
+    /// Changes what is set for a namespace, first in the pool, for the next daemon; then does what follows.
+    fn change_rule(
+        &self,
+        key: &[u8; 32],
+        change: impl FnOnce(&mut Rule),
+        then: impl FnOnce(Arc<Namespace>),
+    ) -> Result<()> {
         let _changing = self.rule_turn.lock();
         let namespace = self.spaces.namespace(*key);
         let mut rule = namespace.rule();
         change(&mut rule);
         self.pool.rules.set(&rule)?;
         namespace.set(&rule);
+        then(namespace);
         self.spaces.forget_namespaces();
-        Ok(namespace)
+        Ok(())
     }
 
     /// Applies what was set before this daemon.

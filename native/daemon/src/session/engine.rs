@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::lease::SessionId;
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
-use pegaflow_core::store::Store;
+use pegaflow_core::store::{SpaceHold, Store};
 use tokio::sync::watch;
 
 use super::{Registration, Role, SchedulerRole, Session};
@@ -40,6 +40,8 @@ pub(super) struct Engine {
     pub(super) scheduler: Option<Arc<Session>>,
     pub(super) workers: BTreeMap<u32, Worker>,
     pub(super) state: watch::Sender<EngineState>,
+    /// Its space stays while it is complete.
+    space: Option<SpaceHold>,
 }
 
 /// One rank's place in an engine.
@@ -56,6 +58,7 @@ impl Engine {
             scheduler: None,
             workers: BTreeMap::new(),
             state: watch::Sender::new(EngineState::Incomplete),
+            space: None,
         }
     }
 
@@ -107,9 +110,12 @@ impl Engine {
     }
 
     /// Looks again whether the sessions fit together, after any of them changed.
-    pub(super) fn resolve(&self, store: &Store) {
+    pub(super) fn resolve(&mut self, store: &Store) {
         let state = match self.joined(store) {
-            Ok(Some(joined)) => EngineState::Complete(joined),
+            Ok(Some((joined, space))) => {
+                self.space = Some(space);
+                EngineState::Complete(joined)
+            }
             Ok(None) => EngineState::Incomplete,
             Err(error) => EngineState::Refused(error.message().into()),
         };
@@ -133,7 +139,7 @@ impl Engine {
             .unwrap_or_default()
     }
 
-    fn joined(&self, store: &Store) -> Result<Option<Joined>> {
+    fn joined(&self, store: &Store) -> Result<Option<(Joined, SpaceHold)>> {
         let Some((scheduler, role)) = self.scheduler_role() else {
             return Ok(None);
         };
@@ -168,13 +174,14 @@ impl Engine {
             },
             geometry,
         )?;
-        Ok(Some(Joined {
+        let joined = Joined {
             space,
             group: first.group,
             hash_bytes: first.hash_bytes,
             workers: role.workers,
             scheduler: scheduler.id,
-        }))
+        };
+        Ok(Some((joined, store.hold_space(space)?)))
     }
 
     fn scheduler_role(&self) -> Option<(&Session, &SchedulerRole)> {

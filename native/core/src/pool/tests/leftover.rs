@@ -329,6 +329,33 @@ fn a_damaged_slot_table_and_its_pool_are_freed_on_request_unless_somebody_has_th
 }
 
 #[test]
+fn a_pool_whose_slot_table_is_gone_is_freed_on_request_unless_somebody_has_it() {
+    let dir = TempDir::new_in("/dev/shm").unwrap();
+    let own = Left::new(dir.path(), dir.path(), ended_process());
+    let other = Left::new(dir.path(), &dir.path().join("other.sock"), ended_process());
+    for path in [&own.slots, &other.slots] {
+        fs::remove_file(path).unwrap();
+    }
+    let error = Pool::open(config(2 * MIB, dir.path())).unwrap_err();
+    assert!(error.message().contains("stop --purge"), "{error}");
+    let locked = lock(&own.pool);
+    let error = remove_left(dir.path(), Some(dir.path())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(own.pool.exists());
+    drop(locked);
+    assert_eq!(remove_left(dir.path(), Some(dir.path())).unwrap(), 4096);
+    assert!(own.is_gone() && other.pool.exists());
+
+    // A daemon that lives has its pool, also when somebody takes its slot table away.
+    let pool = Pool::open(config(2 * MIB, dir.path())).unwrap();
+    fs::remove_file(&own.slots).unwrap();
+    let error = remove_left(dir.path(), Some(dir.path())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(own.pool.exists());
+    drop(pool);
+}
+
+#[test]
 fn what_a_living_daemon_has_is_not_freed() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let pool = Pool::open(config(2 * MIB, dir.path())).unwrap();
