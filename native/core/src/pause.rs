@@ -42,3 +42,6 @@ pub async fn awake<F: Future>(future: F, patience: Duration, is_near: impl Fn() 
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

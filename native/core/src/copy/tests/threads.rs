@@ -162,3 +162,34 @@ fn a_panic_in_any_part_fails_the_copy_and_costs_no_thread() {
         .unwrap();
     assert!(runs(&counted).iter().all(|runs| *runs == 1));
 }
+
+/// Notes the most threads that were at parts at once.
+#[derive(Default)]
+struct Crowd {
+    here: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Parts for Arc<Crowd> {
+    fn count(&self) -> usize {
+        200
+    }
+
+    fn run(&self, _part: usize) -> Result<()> {
+        let here = self.here.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(here, Ordering::SeqCst);
+        thread::yield_now();
+        self.here.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[test]
+fn no_more_threads_are_at_a_copy_than_it_asks_for() {
+    let pool = CopyThreads::start(5).unwrap();
+    for threads in 1..=4 {
+        let crowd = Arc::new(Crowd::default());
+        pool.run(Box::new(Arc::clone(&crowd)), threads).unwrap();
+        assert!(crowd.most.load(Ordering::SeqCst) <= threads);
+    }
+}
