@@ -84,7 +84,9 @@ class Config:
         "else anonymous memory, which ends with the daemon.",
     )
     eviction_policy: str = _setting(
-        kinds.choice("lru", "s3fifo"), "lru", "Which blocks leave first when the pool is full."
+        kinds.choice("density", "lru", "s3fifo", "sieve", "arc", "tinylfu"),
+        "density",
+        "Which blocks leave first when the pool is full; `pegaflow plan` compares them.",
     )
     verify: str = _setting(
         kinds.choice("always", "first", "off"),

@@ -29,7 +29,7 @@ _TEXTS: dict[str, SearchStrategy[str]] = {
     "http_token_file": st.just("none") | _paths,
     "pool_size": st.just("auto") | _sizes,
     "pool_dir": st.just("auto") | _paths,
-    "eviction_policy": st.sampled_from(["lru", "s3fifo"]),
+    "eviction_policy": st.sampled_from(["density", "lru", "s3fifo", "sieve", "arc", "tinylfu"]),
     "verify": st.sampled_from(["always", "first", "off"]),
     "scrub_period": _durations,
     "ssd": st.just("none") | _ssd_paths,

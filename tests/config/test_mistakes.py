@@ -14,7 +14,7 @@ REFUSED = {
     "http_addr": ["", "localhost", "127.0.0.1:65536", "127.0.0.1:http", ":9091"],
     "pool_size": ["", "0", "-1", "-64MiB", "64 parsecs", "1e9", "9000PiB", "nan"],
     "pool_dir": [""],
-    "eviction_policy": ["", "arc"],
+    "eviction_policy": ["", "mru"],
     "ssd": [
         "",
         "/mnt/a",

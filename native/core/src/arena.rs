@@ -61,7 +61,7 @@ impl<T> Arena<T> {
     }
 
     /// Numbers in use, and freed ones.
-    fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
         full + self.chunks.last().map_or(0, Vec::len)
     }

@@ -16,6 +16,7 @@ pub mod pause;
 pub mod pool;
 pub mod process;
 pub mod progress;
+pub mod simulate;
 pub mod space;
 pub mod ssd;
 pub mod store;

@@ -108,9 +108,13 @@ pub struct DaemonConfig {
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "PolicyKind describes them")]
 pub enum EvictionPolicy {
-    #[default]
     Lru,
     S3fifo,
+    Sieve,
+    Arc,
+    Tinylfu,
+    #[default]
+    Density,
 }
 
 impl From<EvictionPolicy> for PolicyKind {
@@ -118,6 +122,10 @@ impl From<EvictionPolicy> for PolicyKind {
         match policy {
             EvictionPolicy::Lru => Self::Lru,
             EvictionPolicy::S3fifo => Self::S3Fifo,
+            EvictionPolicy::Sieve => Self::Sieve,
+            EvictionPolicy::Arc => Self::Arc,
+            EvictionPolicy::Tinylfu => Self::TinyLfu,
+            EvictionPolicy::Density => Self::Density,
         }
     }
 }

@@ -8,6 +8,7 @@ const EMPTY: u32 = 0;
 #[derive(Debug, Default)]
 pub(super) struct Ghost {
     buckets: Vec<[u32; WAYS]>,
+    len: usize,
 }
 
 impl Ghost {
@@ -19,6 +20,7 @@ impl Ghost {
         }
         let count = needed + self.buckets.len() / GROWTH_DIVISOR;
         let old = std::mem::replace(&mut self.buckets, vec![[EMPTY; WAYS]; count]);
+        self.len = 0;
         for bucket in old {
             for fingerprint in bucket
                 .into_iter()
@@ -34,7 +36,8 @@ impl Ghost {
     pub(super) fn insert(&mut self, fingerprint: u32) {
         if let Some(bucket) = self.bucket(fingerprint) {
             bucket.rotate_right(1);
-            bucket[0] = fingerprint.max(1);
+            let forgotten = std::mem::replace(&mut bucket[0], fingerprint.max(1));
+            self.len += usize::from(forgotten == EMPTY);
         }
     }
 
@@ -51,7 +54,13 @@ impl Ghost {
             rest.rotate_left(1);
         }
         bucket[WAYS - 1] = EMPTY;
+        self.len -= 1;
         true
+    }
+
+    /// Fingerprints that are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

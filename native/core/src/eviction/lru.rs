@@ -25,10 +25,13 @@ impl EvictionPolicy for Lru {
         token
     }
 
-    fn touch(&mut self, token: Token, now: Tick) {
-        if let Some(node) = self.nodes.get_mut(token) {
-            node.used = now;
-            self.rotate(token);
+    fn request(&mut self, hits: &[Token], _misses: &[u32], now: Tick) {
+        // Leaf first, so that the blocks that every prefix needs go last.
+        for token in hits.iter().rev() {
+            if let Some(node) = self.nodes.get_mut(*token) {
+                node.set_used(now);
+                self.rotate(*token);
+            }
         }
     }
 
@@ -44,7 +47,7 @@ impl EvictionPolicy for Lru {
     }
 
     fn coldest(&self) -> Option<Tick> {
-        Some(self.nodes.get(self.queue.oldest()?)?.used)
+        Some(self.nodes.get(self.queue.oldest()?)?.used())
     }
 
     fn len(&self) -> usize {

@@ -3,19 +3,25 @@
 //! Each space has a policy of its own, which orders the space's blocks and keeps what it needs for that by itself.
 //! It decides nothing alone: it proposes, and the store evicts what nobody pins.
 
+mod arc;
+mod by_token;
+mod density;
 mod ghost;
 mod lru;
 mod queue;
 mod s3fifo;
+mod sieve;
+mod sketch;
 #[cfg(test)]
 mod tests;
+mod tinylfu;
 
 use std::fmt::Debug;
 
 use crate::index::BlockId;
 
-/// When a block was last used: the store's clock, which wraps around.
-pub(crate) type Tick = u32;
+/// When a block was last used: microseconds of the store's clock, later for each use.
+pub(crate) type Tick = u64;
 
 /// What a policy calls a block that it keeps; free for another block after `remove`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,18 +29,27 @@ pub(crate) struct Token(pub(crate) u32);
 
 /// An order in which blocks go.
 ///
-/// The caller holds the policy's lock and no other, and gives to `touch` and `remove` only tokens that `insert` gave and that
+/// The caller holds the policy's lock and no other, and gives to `request` and `remove` only tokens that `insert` gave and that
 /// were not removed. The policy takes at most [`MAX_POLICY_BYTES`] a block, and each call ends after work that does not
 /// grow with the number of blocks, taken over all calls.
+///
+/// A fingerprint is the same whenever a block of the same key is asked for or comes back, and mostly another for other keys.
 pub(crate) trait EvictionPolicy: Debug + Send {
+    /// An engine asked for the blocks of a prompt: the first were found, and have these tokens, the others were not.
+    ///
+    /// Both are in the order of the prompt: each block is of use only with all before it. Those that were not found are
+    /// mostly inserted soon.
+    fn request(&mut self, hits: &[Token], misses: &[u32], now: Tick);
+
     /// Keeps a block of which a first page is filled.
     ///
-    /// `fingerprint` is the same whenever a block of the same key comes back, and mostly another for other keys.
     /// Guarantees a token that no kept block has.
     fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token;
 
-    /// The block was hit.
-    fn touch(&mut self, token: Token, now: Tick);
+    /// An engine offered a block to save that is kept already: it has used it.
+    fn present(&mut self, token: Token, _fingerprint: u32, now: Tick) {
+        self.request(&[token], &[], now);
+    }
 
     /// The block was evicted: it is never proposed again.
     ///
@@ -57,29 +72,52 @@ pub(crate) trait EvictionPolicy: Debug + Send {
     fn memory_bytes(&self) -> usize;
 }
 
-/// Most bytes that a policy takes for each block that it keeps, once it keeps a few thousand.
+/// Most bytes that a policy takes for each block that it keeps, beside [`MAX_POLICY_BASE_BYTES`].
 #[cfg(test)]
-pub(crate) const MAX_POLICY_BYTES: usize = 24;
+pub(crate) const MAX_POLICY_BYTES: usize = 48;
+
+/// Most bytes that a policy takes however few blocks it keeps.
+#[cfg(test)]
+pub(crate) const MAX_POLICY_BASE_BYTES: usize = 512 << 10;
 
 /// The policies that a store can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicyKind {
     /// The least recently used block goes first.
-    #[default]
     Lru,
     /// S3-FIFO: blocks that are used only once go first, and come back to better places.
     S3Fifo,
+    /// SIEVE: blocks that were not used since the last look at them go first.
+    Sieve,
+    /// ARC: as many blocks that were used once as it pays to keep.
+    Arc,
+    /// W-TinyLFU: the blocks that were used least often go first.
+    TinyLfu,
+    /// The block with the fewest expected hits for the room that it takes goes first, leaves before what they follow.
+    #[default]
+    Density,
 }
 
 impl PolicyKind {
     /// All policies, in the order in which they are listed to people.
-    pub const ALL: [Self; 2] = [Self::Lru, Self::S3Fifo];
+    pub const ALL: [Self; 6] = [
+        Self::Lru,
+        Self::S3Fifo,
+        Self::Sieve,
+        Self::Arc,
+        Self::TinyLfu,
+        Self::Density,
+    ];
 
     /// The word for settings, status and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lru => "lru",
             Self::S3Fifo => "s3fifo",
+            Self::Sieve => "sieve",
+            Self::Arc => "arc",
+            Self::TinyLfu => "tinylfu",
+            Self::Density => "density",
         }
     }
 
@@ -88,6 +126,10 @@ impl PolicyKind {
         match self {
             Self::Lru => Box::new(lru::Lru::default()),
             Self::S3Fifo => Box::new(s3fifo::S3Fifo::default()),
+            Self::Sieve => Box::new(sieve::Sieve::default()),
+            Self::Arc => Box::new(arc::Arc::default()),
+            Self::TinyLfu => Box::new(tinylfu::TinyLfu::default()),
+            Self::Density => Box::new(density::Density::default()),
         }
     }
 }

@@ -11,7 +11,19 @@ pub(super) struct Node {
     older: u32,
     younger: u32,
     pub(super) block: BlockId,
-    pub(super) used: Tick,
+    /// In bytes, for which the node needs no room between its parts.
+    used: [u8; size_of::<Tick>()],
+}
+
+impl Node {
+    /// When the block was used last.
+    pub(super) fn used(&self) -> Tick {
+        Tick::from_le_bytes(self.used)
+    }
+
+    pub(super) fn set_used(&mut self, now: Tick) {
+        self.used = now.to_le_bytes();
+    }
 }
 
 /// The nodes of all queues of a policy.
@@ -27,7 +39,7 @@ impl Nodes {
             older: NONE,
             younger: NONE,
             block,
-            used,
+            used: used.to_le_bytes(),
         }))
     }
 
@@ -70,6 +82,11 @@ impl Default for Queue {
 impl Queue {
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    pub(super) fn younger(&self, nodes: &Nodes, token: Token) -> Option<Token> {
+        let younger = nodes.get(token)?.younger;
+        (younger != NONE).then_some(Token(younger))
     }
 
     pub(super) fn oldest(&self) -> Option<Token> {

@@ -3,10 +3,10 @@
 //! After Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), with a small queue of a tenth
 //! of the kept blocks, since the number of blocks that fit is not fixed.
 
+use super::by_token::ByToken;
 use super::ghost::Ghost;
 use super::queue::{Nodes, Queue};
 use super::{EvictionPolicy, Tick, Token};
-use crate::arena::push_exact;
 use crate::index::BlockId;
 
 const SMALL_DIVISOR: usize = 10;
@@ -41,7 +41,7 @@ impl Mark {
 pub(super) struct S3Fifo {
     nodes: Nodes,
     /// By token.
-    marks: Vec<Mark>,
+    marks: ByToken<Mark>,
     small: Queue,
     main: Queue,
     ghost: Ghost,
@@ -50,17 +50,6 @@ pub(super) struct S3Fifo {
 }
 
 impl S3Fifo {
-    fn mark(&self, token: Token) -> Mark {
-        self.marks.get(token.0 as usize).copied().unwrap_or_default()
-    }
-
-    fn set_mark(&mut self, token: Token, mark: Mark) {
-        match self.marks.get_mut(token.0 as usize) {
-            Some(kept) => *kept = mark,
-            None => push_exact(&mut self.marks, mark),
-        }
-    }
-
     /// The small queue is next while it has more than its part, or when nothing in main can go.
     fn is_small_next(&self) -> bool {
         let has_more = self.small.len() * SMALL_DIVISOR > self.len();
@@ -70,7 +59,7 @@ impl S3Fifo {
     fn move_to_main(&mut self, token: Token, mark: Mark) {
         self.small.unlink(&mut self.nodes, token);
         self.main.push(&mut self.nodes, token);
-        self.set_mark(token, mark);
+        self.marks.set(token, mark);
     }
 }
 
@@ -79,24 +68,26 @@ impl EvictionPolicy for S3Fifo {
         let token = self.nodes.insert(block, now);
         if self.ghost.take(fingerprint) {
             self.main.push(&mut self.nodes, token);
-            self.set_mark(token, Mark(0));
+            self.marks.set(token, Mark(0));
         } else {
             self.small.push(&mut self.nodes, token);
-            self.set_mark(token, Mark(Mark::IN_SMALL));
+            self.marks.set(token, Mark(Mark::IN_SMALL));
         }
         token
     }
 
-    fn touch(&mut self, token: Token, now: Tick) {
-        if let Some(node) = self.nodes.get_mut(token) {
-            node.used = now;
-            let mark = self.mark(token);
-            self.set_mark(token, mark.with_uses(mark.uses() + 1));
+    fn request(&mut self, hits: &[Token], _misses: &[u32], now: Tick) {
+        for token in hits {
+            if let Some(node) = self.nodes.get_mut(*token) {
+                node.set_used(now);
+                let mark = self.marks.get(*token);
+                self.marks.set(*token, mark.with_uses(mark.uses() + 1));
+            }
         }
     }
 
     fn remove(&mut self, token: Token, fingerprint: u32) {
-        let mark = self.mark(token);
+        let mark = self.marks.get(token);
         let queue = if mark.has(Mark::IN_SMALL) {
             &mut self.small
         } else {
@@ -115,7 +106,7 @@ impl EvictionPolicy for S3Fifo {
         loop {
             if self.is_small_next() {
                 let token = self.small.oldest()?;
-                if self.mark(token).uses() > USES_OF_ONE_TIMERS {
+                if self.marks.get(token).uses() > USES_OF_ONE_TIMERS {
                     self.move_to_main(token, Mark(0));
                     continue;
                 }
@@ -126,8 +117,8 @@ impl EvictionPolicy for S3Fifo {
             let token = self.main.oldest()?;
             self.main.unlink(&mut self.nodes, token);
             self.main.push(&mut self.nodes, token);
-            let uses = self.mark(token).uses();
-            self.set_mark(token, Mark(uses.saturating_sub(1)));
+            let uses = self.marks.get(token).uses();
+            self.marks.set(token, Mark(uses.saturating_sub(1)));
             if uses == 0 {
                 self.fruitless += 1;
                 return Some(self.nodes.get(token)?.block);
@@ -141,7 +132,7 @@ impl EvictionPolicy for S3Fifo {
         } else {
             &self.main
         };
-        Some(self.nodes.get(queue.oldest()?)?.used)
+        Some(self.nodes.get(queue.oldest()?)?.used())
     }
 
     fn len(&self) -> usize {
@@ -149,6 +140,6 @@ impl EvictionPolicy for S3Fifo {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.nodes.memory_bytes() + self.marks.capacity() * size_of::<Mark>() + self.ghost.memory_bytes()
+        self.nodes.memory_bytes() + self.marks.memory_bytes() + self.ghost.memory_bytes()
     }
 }

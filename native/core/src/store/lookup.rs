@@ -69,8 +69,8 @@ impl Drop for Pins {
 pub(super) struct Prefix {
     store: Arc<Store>,
     space: Arc<Space>,
-    /// How many were asked for.
-    wanted: usize,
+    /// Of all hashes that were asked for.
+    fingerprints: Vec<u32>,
     parts: Vec<Option<Pinned>>,
 }
 
@@ -95,7 +95,7 @@ impl Prefix {
         Self {
             store: Arc::clone(&self.store),
             space: Arc::clone(&self.space),
-            wanted: self.wanted,
+            fingerprints: mem::take(&mut self.fingerprints),
             parts: mem::take(&mut self.parts),
         }
     }
@@ -122,11 +122,11 @@ impl Prefix {
         let present = self.parts.iter().take_while(|part| part.is_some()).count();
         self.truncate(present);
         let parts = mem::take(&mut self.parts);
-        let (found, wanted) = (parts.len() as u64, self.wanted as u64);
+        let (found, wanted) = (parts.len() as u64, self.fingerprints.len() as u64);
         let counts = &self.space.counts;
         counts.hits.fetch_add(found, Ordering::Relaxed);
         counts.misses.fetch_add(wanted - found, Ordering::Relaxed);
-        self.store.touch(&self.space, &parts);
+        self.store.use_prefix(&self.space, &parts, &self.fingerprints);
         Hits {
             pins: Arc::new(Pins {
                 store: Arc::clone(&self.store),
@@ -178,7 +178,10 @@ impl Store {
         let mut prefix = Prefix {
             store: Arc::clone(self),
             space: Arc::clone(&space),
-            wanted,
+            fingerprints: hashes
+                .chunks_exact(hash_bytes)
+                .map(|hash| self.index.fingerprint(&BlockKey::new(space.id, hash)))
+                .collect(),
             parts: Vec::with_capacity(wanted),
         };
         for hash in hashes.chunks_exact(hash_bytes) {
@@ -205,14 +208,18 @@ impl Store {
 
     /// One visible block, pinned; nobody looked it up.
     pub(super) fn pin_one(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey) -> Option<Hits> {
+        self.pin_kept(space, key).map(|(_, hits)| hits)
+    }
+
+    /// The same, with what the policy calls the block.
+    pub(super) fn pin_kept(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey) -> Option<(Token, Hits)> {
         let pinned = self.pin(key)?;
-        Some(Hits {
-            pins: Arc::new(Pins {
-                store: Arc::clone(self),
-                space: Arc::clone(space),
-                blocks: vec![pinned.block],
-            }),
-        })
+        let pins = Pins {
+            store: Arc::clone(self),
+            space: Arc::clone(space),
+            blocks: vec![pinned.block],
+        };
+        Some((pinned.token, Hits { pins: Arc::new(pins) }))
     }
 
     fn unpin(&self, blocks: impl Iterator<Item = BlockId>) {
@@ -227,15 +234,11 @@ impl Store {
         self.counts.pinned_blocks.fetch_sub(last, Ordering::Relaxed);
     }
 
-    /// Leaf first, so that the blocks that every prefix needs go last.
-    fn touch(&self, space: &Space, pinned: &[Option<Pinned>]) {
-        if pinned.is_empty() {
-            return;
-        }
-        let now = self.tick();
+    /// Tells the policy what of a prompt was found.
+    fn use_prefix(&self, space: &Space, found: &[Option<Pinned>], fingerprints: &[u32]) {
+        let tokens: Vec<_> = found.iter().flatten().map(|pinned| pinned.token).collect();
+        let misses = fingerprints.get(tokens.len()..).unwrap_or_default();
         let mut policy = space.policy.lock();
-        for pinned in pinned.iter().rev().flatten() {
-            policy.touch(pinned.token, now);
-        }
+        policy.request(&tokens, misses, self.tick());
     }
 }

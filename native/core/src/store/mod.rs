@@ -71,6 +71,7 @@ pub struct Store {
     is_closing: AtomicBool,
     memory_user: OnceLock<Weak<dyn MemoryUser>>,
     policy: PolicyKind,
+    opened: Instant,
     verify: Verify,
     tier: Option<Tier>,
     taken_over: OnceLock<TakeOver>,
@@ -80,7 +81,7 @@ pub struct Store {
 /// What belongs to no space.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Uses of blocks, by which their ages are compared.
+    /// When a block was last used.
     clock: AtomicU64,
     /// Reservations, in the order in which their slot records were written.
     sequence: AtomicU64,
@@ -143,6 +144,7 @@ impl Store {
             is_closing: AtomicBool::new(false),
             memory_user: OnceLock::new(),
             policy: config.policy,
+            opened: Instant::now(),
             verify: config.verify,
             tier,
             taken_over: OnceLock::new(),
@@ -222,14 +224,21 @@ impl Store {
         Ok(kept)
     }
 
-    /// The time of the next use.
+    /// The time of the next use: later than that of any other.
     fn tick(&self) -> Tick {
-        self.counts.clock.fetch_add(1, Ordering::Relaxed) as Tick
+        let now = self.opened.elapsed().as_micros() as Tick;
+        let later = |last: Tick| now.max(last + 1);
+        let update = |last| Some(later(last));
+        let last = self
+            .counts
+            .clock
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+        last.map_or(now, later)
     }
 
     /// The time of the last uses.
     fn now(&self) -> Tick {
-        self.counts.clock.load(Ordering::Relaxed) as Tick
+        self.counts.clock.load(Ordering::Relaxed)
     }
 }
 

@@ -156,7 +156,7 @@ impl Store {
             .filter(|space| space.counts.kept.load(Ordering::Relaxed) > 0 && may_give(space));
         let with_age = candidates.filter_map(|space| {
             let used = space.policy.lock().coldest()?;
-            Some((space.namespace.is_over_quota(), now.wrapping_sub(used), space))
+            Some((space.namespace.is_over_quota(), now.saturating_sub(used), space))
         });
         with_age
             .max_by_key(|(is_over, age, _)| (*is_over, *age))

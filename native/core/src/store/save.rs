@@ -138,7 +138,12 @@ impl Store {
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let key = BlockKey::new(space.id, hash);
-        self.reserve_page(&space, number, key, Eviction::Allowed)
+        let reserved = self.reserve_page(&space, number, key, Eviction::Allowed)?;
+        // One shard of each block stands for all.
+        if number == 0 && matches!(reserved, Reserved::Present) {
+            self.use_present(&space, &key);
+        }
+        Ok(reserved)
     }
 
     /// The same, for a shard and a key that the space has.
@@ -205,6 +210,14 @@ impl Store {
             is_sealed: false,
         };
         Ok(Reserved::Page(writer))
+    }
+
+    /// Tells the policy that an engine has used a block, which it offered to save.
+    fn use_present(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey) {
+        if let Some((token, _pin)) = self.pin_kept(space, key) {
+            let fingerprint = self.index.fingerprint(key);
+            space.policy.lock().present(token, fingerprint, self.tick());
+        }
     }
 
     /// Drops the blocks whose missing shards did not come in [`PARTIAL_BLOCK_TTL`]; how many.

@@ -13,9 +13,9 @@ proptest! {
         let mut policy = PolicyKind::Lru.build();
         let mut tokens = BTreeMap::new();
         let mut last_use = BTreeMap::new();
-        for (now, block) in (0_u32..).zip(uses) {
+        for (now, block) in (0_u64..).zip(uses) {
             match tokens.get(&block) {
-                Some(token) => policy.touch(*token, now),
+                Some(token) => policy.request(&[*token], &[], now),
                 None => {
                     tokens.insert(block, policy.insert(BlockId(block), 0, now));
                 }

@@ -24,7 +24,8 @@ impl Cache {
     }
 
     fn touch(&mut self, block: u32) {
-        self.policy.touch(self.tokens[block as usize].unwrap(), 0);
+        self.policy
+            .request(&[self.tokens[block as usize].unwrap()], &[], 0);
     }
 
     fn evict(&mut self) -> u32 {

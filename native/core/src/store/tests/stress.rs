@@ -171,3 +171,8 @@ fn threads_get_only_the_bytes_saved_and_leave_nothing_behind_under_lru() {
 fn threads_get_only_the_bytes_saved_and_leave_nothing_behind_under_s3fifo() {
     run(PolicyKind::S3Fifo);
 }
+
+#[test]
+fn threads_get_only_the_bytes_saved_and_leave_nothing_behind_under_density() {
+    run(PolicyKind::Density);
+}

@@ -174,4 +174,9 @@ proptest! {
     fn the_store_agrees_with_a_model_under_s3fifo(steps in steps(), crashes in crashes()) {
         run(PolicyKind::S3Fifo, steps, crashes)?;
     }
+
+    #[test]
+    fn the_store_agrees_with_a_model_under_density(steps in steps(), crashes in crashes()) {
+        run(PolicyKind::Density, steps, crashes)?;
+    }
 }

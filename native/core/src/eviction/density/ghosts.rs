@@ -1,0 +1,102 @@
+//! A memory of blocks that are not kept: of each its class, and when it was used last.
+
+use super::class::Class;
+
+const WAYS: usize = 8;
+const GROWTH_DIVISOR: usize = 8;
+const CLASS_SHIFT: u32 = 26;
+const MOMENT_MASK: u32 = (1 << CLASS_SHIFT) - 1;
+const FINGERPRINT_SHIFT: u32 = 32;
+
+/// What is remembered of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub(super) class: Class,
+    /// When it was used last, in moments.
+    pub(super) used: u32,
+}
+
+/// A fingerprint and its memory in one word; 0 is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Entry(u64);
+
+impl Entry {
+    const NONE: Self = Self(0);
+
+    fn new(fingerprint: u32, memory: Memory) -> Self {
+        let what = u32::from(memory.class.bits()) << CLASS_SHIFT | memory.used & MOMENT_MASK;
+        Self(u64::from(fingerprint) << FINGERPRINT_SHIFT | u64::from(what))
+    }
+
+    fn fingerprint(self) -> u32 {
+        (self.0 >> FINGERPRINT_SHIFT) as u32
+    }
+
+    /// Its last use was at most 2^26 moments (51 days) ago.
+    fn memory(self, now: u32) -> Memory {
+        let what = self.0 as u32;
+        Memory {
+            class: Class::from_bits((what >> CLASS_SHIFT) as u8),
+            used: now.wrapping_sub(now.wrapping_sub(what) & MOMENT_MASK),
+        }
+    }
+}
+
+/// Buckets hold their entries from the youngest to the oldest; what is pushed out is forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Ghosts {
+    buckets: Vec<[Entry; WAYS]>,
+}
+
+impl Ghosts {
+    /// Has room for at least so many entries, and not for many more; what was forgotten for that goes to `forget`.
+    pub(super) fn reserve(&mut self, entries: usize, now: u32, mut forget: impl FnMut(Memory)) {
+        let needed = entries.div_ceil(WAYS);
+        if needed <= self.buckets.len() {
+            return;
+        }
+        let count = needed + self.buckets.len() / GROWTH_DIVISOR;
+        let old = std::mem::replace(&mut self.buckets, vec![[Entry::NONE; WAYS]; count]);
+        for bucket in old {
+            for entry in bucket.into_iter().rev().filter(|entry| *entry != Entry::NONE) {
+                if let Some(memory) = self.insert(entry.fingerprint(), entry.memory(now), now) {
+                    forget(memory);
+                }
+            }
+        }
+    }
+
+    /// Remembers a block that is not remembered; what had to be forgotten for it.
+    pub(super) fn insert(&mut self, fingerprint: u32, memory: Memory, now: u32) -> Option<Memory> {
+        let fingerprint = fingerprint.max(1);
+        let Some(bucket) = self.bucket(fingerprint) else {
+            return Some(memory);
+        };
+        bucket.rotate_right(1);
+        let [first, ..] = bucket;
+        let forgotten = std::mem::replace(first, Entry::new(fingerprint, memory));
+        (forgotten != Entry::NONE).then(|| forgotten.memory(now))
+    }
+
+    /// What is remembered of a block, which is forgotten with that.
+    pub(super) fn take(&mut self, fingerprint: u32, now: u32) -> Option<Memory> {
+        let fingerprint = fingerprint.max(1);
+        let bucket = self.bucket(fingerprint)?;
+        let at = bucket
+            .iter()
+            .position(|entry| *entry != Entry::NONE && entry.fingerprint() == fingerprint)?;
+        let rest = bucket.get_mut(at..)?;
+        rest.rotate_left(1);
+        let found = std::mem::replace(rest.last_mut()?, Entry::NONE);
+        Some(found.memory(now))
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.buckets.capacity() * size_of::<[Entry; WAYS]>()
+    }
+
+    fn bucket(&mut self, fingerprint: u32) -> Option<&mut [Entry; WAYS]> {
+        let index = (u64::from(fingerprint) * self.buckets.len() as u64) >> u32::BITS;
+        self.buckets.get_mut(index as usize)
+    }
+}

@@ -1,0 +1,75 @@
+//! How often fingerprints were seen lately, about: counters of four bits that many fingerprints share.
+
+/// Each fingerprint has a counter in each row; the least of them counts.
+const ROWS: usize = 4;
+const COUNTERS_PER_WORD: usize = 16;
+const COUNTER_BITS: usize = 4;
+const MOST: u64 = 15;
+const LOWER_BITS: u64 = 0x7777_7777_7777_7777;
+/// All counts are halved after so many uses for each counter of a row.
+const USES_PER_COUNTER: usize = 10;
+const LEAST_WORDS: usize = 64;
+const SEEDS: [u32; ROWS] = [0x9e37_79b1, 0x85eb_ca6b, 0xc2b2_ae35, 0x27d4_eb2f];
+
+#[derive(Debug, Default)]
+pub(super) struct Sketch {
+    rows: [Vec<u64>; ROWS],
+    uses: usize,
+}
+
+impl Sketch {
+    /// Has at least so many counters in each row.
+    pub(super) fn reserve(&mut self, counters: usize) {
+        let words = counters
+            .div_ceil(COUNTERS_PER_WORD)
+            .next_power_of_two()
+            .max(LEAST_WORDS);
+        for row in &mut self.rows {
+            if row.is_empty() {
+                *row = vec![0; words];
+            }
+            while row.len() < words {
+                *row = row.iter().flat_map(|word| [*word, *word]).collect();
+            }
+        }
+    }
+
+    /// The fingerprint was seen.
+    pub(super) fn add(&mut self, fingerprint: u32) {
+        for (row, seed) in self.rows.iter_mut().zip(SEEDS) {
+            let (at, shift) = place(row.len(), fingerprint, seed);
+            if let Some(word) = row.get_mut(at)
+                && *word >> shift & MOST < MOST
+            {
+                *word += 1 << shift;
+            }
+        }
+        self.uses += 1;
+        if self.uses >= self.rows[0].len() * COUNTERS_PER_WORD * USES_PER_COUNTER {
+            self.uses /= 2;
+            for word in self.rows.iter_mut().flatten() {
+                *word = *word >> 1 & LOWER_BITS;
+            }
+        }
+    }
+
+    /// How often it was seen, or more often.
+    pub(super) fn count(&self, fingerprint: u32) -> u64 {
+        let counts = self.rows.iter().zip(SEEDS).map(|(row, seed)| {
+            let (at, shift) = place(row.len(), fingerprint, seed);
+            row.get(at).map_or(0, |word| word >> shift & MOST)
+        });
+        counts.min().unwrap_or(0)
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.rows.iter().map(Vec::capacity).sum::<usize>() * size_of::<u64>()
+    }
+}
+
+/// The word and the bits of a fingerprint's counter in a row: a row of twice the words has both halves where one was.
+fn place(words: usize, fingerprint: u32, seed: u32) -> (usize, usize) {
+    let mixed = (fingerprint ^ fingerprint >> 15).wrapping_mul(seed);
+    let at = (u64::from(mixed) * words as u64) >> u32::BITS;
+    (at as usize, mixed as usize % COUNTERS_PER_WORD * COUNTER_BITS)
+}

@@ -1,0 +1,140 @@
+//! What is expected to be of use soon stays, and the end of a chain goes before its beginning.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::eviction::{EvictionPolicy, PolicyKind, Token};
+use crate::index::BlockId;
+
+const SECOND: u64 = 1_000_000;
+
+/// A cache whose blocks are their own fingerprints.
+struct Cache {
+    policy: Box<dyn EvictionPolicy>,
+    tokens: BTreeMap<u32, Token>,
+    capacity: usize,
+    now: u64,
+}
+
+impl Cache {
+    fn new(kind: PolicyKind, capacity: usize) -> Self {
+        Self {
+            policy: kind.build(),
+            tokens: BTreeMap::new(),
+            capacity,
+            now: 0,
+        }
+    }
+
+    /// Hits of a request, whose other blocks are cached afterwards.
+    fn serve(&mut self, chain: &[u32]) -> usize {
+        let hits: Vec<_> = chain
+            .iter()
+            .map_while(|block| self.tokens.get(block).copied())
+            .collect();
+        let misses = &chain[hits.len()..];
+        self.policy.request(&hits, misses, self.now);
+        for block in misses {
+            match self.tokens.get(block) {
+                Some(token) => self.policy.present(*token, *block, self.now),
+                None => {
+                    let token = self.policy.insert(BlockId(*block), *block, self.now);
+                    self.tokens.insert(*block, token);
+                }
+            }
+        }
+        while self.tokens.len() > self.capacity {
+            self.evict();
+        }
+        hits.len()
+    }
+
+    fn evict(&mut self) -> u32 {
+        let block = self.policy.victim().unwrap().0;
+        self.policy.remove(self.tokens.remove(&block).unwrap(), block);
+        block
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_left_of_a_chain_is_always_a_prefix(
+        requests in prop::collection::vec((0..8_u32, 1..12_u32, 0..3_u32, 0..100_u64), 1..80),
+    ) {
+        let mut cache = Cache::new(PolicyKind::Density, 30);
+        for (chain, blocks, branch, wait) in requests {
+            cache.now += wait * SECOND;
+            let block = |depth| chain << 16 | if depth < 4 { 0 } else { branch + 1 } << 8 | depth;
+            let names: Vec<_> = (0..blocks).map(block).collect();
+            cache.serve(&names);
+            // Two blocks of a chain that were seen in one request: the first is there if the second is.
+            for known in cache.tokens.keys() {
+                let (depth, branch) = (known & 0xff, known >> 8 & 0xff);
+                let before = match depth {
+                    0 => continue,
+                    4 => known & !0xffff | 3,
+                    _ => known & !0xffff | branch << 8 | (depth - 1),
+                };
+                prop_assert!(cache.tokens.contains_key(&before), "{known:x} is left and {before:x} is not");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loop_that_does_not_fit_hits_with_all_that_fits() {
+    let mut cache = Cache::new(PolicyKind::Density, 500);
+    let mut late_hits = 0;
+    for round in 0..40 {
+        for block in 0..1000 {
+            cache.now += SECOND / 10;
+            let hits = cache.serve(&[block]);
+            late_hits += if round >= 30 { hits } else { 0 };
+        }
+    }
+    assert!(
+        late_hits > 4000,
+        "{late_hits} hits of 10000, of which half would fit"
+    );
+}
+
+#[test]
+fn a_workload_for_which_recency_is_right_loses_little() {
+    let requests = || {
+        let mut recent: Vec<u32> = Vec::new();
+        let mut random = 1_u32;
+        (0..40_000_u32).map(move |number| {
+            random = random.wrapping_mul(0x915f_77f5).wrapping_add(0x9e37_79b1);
+            // Distances in the order of last use that few large ones are among.
+            let distance = (random >> 16).leading_zeros() as usize * 40 + (random >> 8 & 31) as usize;
+            let block = match recent.len().checked_sub(distance + 1) {
+                Some(at) if !random.is_multiple_of(5) => recent.remove(at),
+                _ => number,
+            };
+            recent.push(block);
+            block
+        })
+    };
+    let hits = |kind| {
+        let mut cache = Cache::new(kind, 400);
+        let served = requests().map(|block| {
+            cache.now += SECOND / 50;
+            cache.serve(&[block])
+        });
+        served.sum::<usize>()
+    };
+    let (density, lru) = (hits(PolicyKind::Density), hits(PolicyKind::Lru));
+    assert!(density * 100 >= lru * 98, "{density} hits, {lru} of LRU");
+}
+
+#[test]
+fn blocks_of_a_take_over_go_oldest_first_until_something_is_known() {
+    let mut cache = Cache::new(PolicyKind::Density, usize::MAX);
+    for block in 0..100 {
+        let token = cache.policy.insert(BlockId(block), block, u64::from(block));
+        cache.tokens.insert(block, token);
+    }
+    let gone: Vec<_> = (0..50).map(|_| cache.evict()).collect();
+    assert_eq!(gone, (0..50).collect::<Vec<_>>());
+}

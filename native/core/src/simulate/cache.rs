@@ -1,0 +1,92 @@
+//! A cache of some blocks under one policy.
+
+use super::requests::{Request, Requests};
+use crate::eviction::{EvictionPolicy, PolicyKind, Token};
+use crate::index::BlockId;
+
+/// Hits of a cache of so many blocks under this policy; blocks of all prefixes that it had.
+pub fn policy(requests: &Requests, kind: PolicyKind, capacity: usize) -> u64 {
+    let mut cache = SimulatedCache::new(kind, capacity, requests.distinct_blocks());
+    requests.iter().map(|request| cache.serve(request) as u64).sum()
+}
+
+/// A cache that has no bytes, only a policy.
+#[derive(Debug)]
+pub struct SimulatedCache {
+    policy: Box<dyn EvictionPolicy>,
+    capacity: usize,
+    /// By block.
+    tokens: Vec<Option<Token>>,
+    hits: Vec<Token>,
+    misses: Vec<u32>,
+}
+
+impl SimulatedCache {
+    /// An empty cache of so many blocks; the requests to come have blocks below `distinct_blocks`.
+    pub fn new(kind: PolicyKind, capacity: usize, distinct_blocks: usize) -> Self {
+        Self {
+            policy: kind.build(),
+            capacity,
+            tokens: vec![None; distinct_blocks],
+            hits: Vec::new(),
+            misses: Vec::new(),
+        }
+    }
+
+    /// The blocks of the request that were hit; all of them are cached afterwards, as far as they fit.
+    pub fn serve(&mut self, request: Request<'_>) -> usize {
+        let Self {
+            policy,
+            tokens,
+            hits,
+            misses,
+            ..
+        } = self;
+        let token = |block: &u32| tokens.get(*block as usize).copied().flatten();
+        hits.clear();
+        hits.extend(request.blocks.iter().map_while(token));
+        misses.clear();
+        misses.extend(
+            request
+                .blocks
+                .iter()
+                .skip(hits.len())
+                .map(|block| fingerprint(*block)),
+        );
+        policy.request(hits, misses, request.time_us);
+        for (block, fingerprint) in request.blocks.iter().skip(hits.len()).zip(misses) {
+            match tokens.get_mut(*block as usize) {
+                Some(Some(token)) => policy.present(*token, *fingerprint, request.time_us),
+                Some(place) => *place = Some(policy.insert(BlockId(*block), *fingerprint, request.time_us)),
+                None => {}
+            }
+        }
+        self.shrink();
+        self.hits.len()
+    }
+
+    /// Bytes that the policy has allocated.
+    pub fn policy_bytes(&self) -> usize {
+        self.policy.memory_bytes()
+    }
+
+    fn shrink(&mut self) {
+        while self.policy.len() > self.capacity {
+            let Some(BlockId(block)) = self.policy.victim() else {
+                return;
+            };
+            if let Some(token) = self.tokens.get_mut(block as usize).and_then(Option::take) {
+                self.policy.remove(token, fingerprint(block));
+            }
+        }
+    }
+}
+
+/// Stands in for the index's hash of a block key: different for each block.
+fn fingerprint(block: u32) -> u32 {
+    let mut mixed = block;
+    for multiplier in [0x85eb_ca6b, 0xc2b2_ae35] {
+        mixed = (mixed ^ mixed >> 16).wrapping_mul(multiplier);
+    }
+    mixed ^ mixed >> 16
+}

@@ -1,0 +1,15 @@
+//! What a cache would have hit: the policies of the daemon, and the clairvoyant bound, over recorded requests.
+//!
+//! As in the daemon, the longest cached prefix of each request counts as hit and all its blocks are cached afterwards.
+
+mod belady;
+mod cache;
+mod requests;
+mod routing;
+#[cfg(test)]
+mod tests;
+
+pub use belady::belady;
+pub use cache::{SimulatedCache, policy};
+pub use requests::{Request, Requests};
+pub use routing::{Routing, private_pools};

@@ -1,0 +1,86 @@
+//! Tests of the simulation: against caches that keep everything, and against the bound by trying all choices.
+
+use proptest::prelude::*;
+
+use super::{Requests, Routing, belady, policy, private_pools};
+use crate::eviction::PolicyKind;
+
+/// Requests of prompts that grow by a block or two from few beginnings.
+fn requests() -> impl Strategy<Value = Requests> {
+    let request = (0..4_u64, 1..6_usize, 0..3_u64);
+    prop::collection::vec(request, 1..60).prop_map(|all| {
+        let mut requests = Requests::default();
+        for (number, (chain, blocks, branch)) in all.into_iter().enumerate() {
+            let name = |depth: usize| chain << 32 | if depth < 2 { 0 } else { branch << 16 } | depth as u64;
+            let names: Vec<_> = (0..blocks).map(name).collect();
+            requests.push(number as u64 * 1_000_000, &names);
+        }
+        requests
+    })
+}
+
+/// Blocks that were asked for before with all before them.
+fn ceiling(requests: &Requests) -> u64 {
+    let mut seen = vec![false; requests.distinct_blocks()];
+    let mut hits = 0;
+    for request in requests.iter() {
+        hits += request
+            .blocks
+            .iter()
+            .take_while(|block| seen[**block as usize])
+            .count() as u64;
+        request
+            .blocks
+            .iter()
+            .for_each(|block| seen[*block as usize] = true);
+    }
+    hits
+}
+
+proptest! {
+    #[test]
+    fn a_cache_for_all_blocks_hits_all_that_was_seen_before(requests in requests()) {
+        for kind in PolicyKind::ALL {
+            prop_assert_eq!(policy(&requests, kind, requests.distinct_blocks()), ceiling(&requests));
+        }
+        prop_assert_eq!(belady(&requests, requests.distinct_blocks()), ceiling(&requests));
+    }
+
+    #[test]
+    fn a_cache_for_no_block_hits_nothing(requests in requests()) {
+        for kind in PolicyKind::ALL {
+            prop_assert_eq!(policy(&requests, kind, 0), 0);
+        }
+        prop_assert_eq!(belady(&requests, 0), 0);
+    }
+
+    #[test]
+    fn no_policy_hits_more_than_the_clairvoyant_one(requests in requests(), capacity in 1..20_usize) {
+        for kind in PolicyKind::ALL {
+            prop_assert!(policy(&requests, kind, capacity) <= belady(&requests, capacity), "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn one_private_pool_is_the_shared_pool(requests in requests(), capacity in 1..20_usize) {
+        for routing in [Routing::RoundRobin, Routing::Sticky] {
+            let private = private_pools(&requests, PolicyKind::Lru, capacity, 1, routing);
+            prop_assert_eq!(private, policy(&requests, PolicyKind::Lru, capacity));
+        }
+    }
+}
+
+#[test]
+fn a_sticky_router_finds_the_prefixes_that_round_robin_leaves_elsewhere() {
+    let mut requests = Requests::default();
+    for turn in 0..4 {
+        // Three conversations and two instances: each conversation's turns come to both instances alternately.
+        for conversation in 1..4 {
+            let names: Vec<_> = (0..=turn + 1).map(|depth| conversation << 32 | depth).collect();
+            requests.push(turn, &names);
+        }
+    }
+    let hits = |routing| private_pools(&requests, PolicyKind::Lru, 1000, 2, routing);
+    assert_eq!(hits(Routing::Sticky), ceiling(&requests));
+    assert!(hits(Routing::RoundRobin) < ceiling(&requests));
+}
