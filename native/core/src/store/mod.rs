@@ -247,7 +247,7 @@ impl Drop for Store {
         self.evictor.stop();
         self.inspector.stop(Instant::now());
         if let Some(tier) = &self.tier {
-            tier.writer.stop(Instant::now());
+            tier.stop();
         }
         self.pool.stop_growing();
     }

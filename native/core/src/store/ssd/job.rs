@@ -4,7 +4,6 @@ use super::arrivals::Failure;
 use crate::error::{ErrorKind, Result};
 use crate::index::BlockKey;
 use crate::pool::PagePtr;
-use crate::ssd::Extent;
 use crate::store::save::Eviction;
 use crate::store::{PageWriter, Reserved, Store};
 use crate::sync::Arc;
@@ -25,7 +24,7 @@ impl Job {
     pub(super) fn reserve(
         store: &Arc<Store>,
         key: &BlockKey,
-        extent: &Extent,
+        bytes: u64,
         eviction: Eviction,
     ) -> std::result::Result<Self, Failure> {
         let space = store.spaces.at(key.space).map_err(|_| Failure::Failed)?;
@@ -41,7 +40,7 @@ impl Job {
         Ok(Self {
             store: Arc::clone(store),
             key: *key,
-            bytes: extent.bytes(),
+            bytes,
             writers,
             has_ended: false,
         })
@@ -69,7 +68,7 @@ impl Job {
         // Its pages are free before anybody is told.
         self.writers.clear();
         self.has_ended = true;
-        self.store.end_fetch(&self.key, self.bytes, outcome);
+        self.store.end_fetch(&self.key, self.bytes, &outcome);
     }
 }
 
@@ -77,8 +76,8 @@ impl Drop for Job {
     fn drop(&mut self) {
         if !self.has_ended {
             self.writers.clear();
-            self.store
-                .end_fetch(&self.key, self.bytes, Err(Failure::Cancelled));
+            let cancelled = Err(Failure::Cancelled);
+            self.store.end_fetch(&self.key, self.bytes, &cancelled);
         }
     }
 }

@@ -5,17 +5,20 @@
 
 mod arrivals;
 mod fetch;
+mod flush;
 mod job;
 mod pending;
 mod snapshot;
+mod table;
 mod warm;
+mod warm_run;
 mod worth;
 mod writer;
 
+pub use flush::FlushProgress;
 pub use pending::{Found, PendingLookup, TierHits};
 pub use snapshot::{FetchSnapshot, TierSnapshot, WriteSnapshot};
 pub use warm::{Warm, WarmProgress, WarmRequest, WarmState};
-pub use writer::FlushProgress;
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +64,7 @@ pub struct TierConfig {
 pub(super) struct Tier {
     pub(super) ssd: Arc<Ssd>,
     fetches: Fetches,
-    pub(super) writer: Writer,
+    writer: Writer,
     warming: Warming,
     admission: Admission,
     min_benefit: f64,
@@ -88,18 +91,26 @@ impl Tier {
         }
     }
 
-    /// Starts to write, first what was taken over and is not on ssd.
+    /// Starts to fetch and to write, first what was taken over and is not on ssd.
     pub(super) fn start(&self, store: &Arc<Store>) -> Result<()> {
         if self.admission == Admission::All {
             self.writer.sweep();
         }
+        self.fetches.start(store)?;
         self.writer.start(store)
+    }
+
+    /// Asks the threads to end.
+    pub(super) fn stop(&self) {
+        self.fetches.stop();
+        self.writer.stop(Instant::now());
     }
 
     /// Ends all that goes on.
     pub(super) fn close(&self) -> Result<()> {
         self.warming.stop();
-        self.writer.stop(Instant::now());
+        self.stop();
+        self.fetches.join()?;
         self.writer.join()?;
         if let Err(error) = self.ssd.close(Instant::now() + CLOSE_WAIT) {
             tracing::error!("the ssd tier was not closed: {error}");

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use super::Tier;
 use super::arrivals::Arrivals;
 use super::fetch::{Purpose, Wanted};
 use crate::error::Result;
@@ -13,10 +14,8 @@ use crate::store::Store;
 use crate::store::lookup::{Hits, Prefix};
 use crate::sync::Arc;
 
-/// A lookup does not wait longer than this,
+/// A lookup does not wait longer than this.
 const WAIT_MOST: Duration = Duration::from_secs(10);
-/// nor when for so long nothing at all came from the ssd tier.
-const STALL_MOST: Duration = Duration::from_secs(1);
 
 /// What a lookup across tiers found.
 #[derive(Debug)]
@@ -114,13 +113,8 @@ impl Store {
         for (at, wanted) in on_ssd.iter_mut().enumerate() {
             wanted.number = at;
         }
-        self.fetch(
-            tier,
-            pending.prefix.space(),
-            on_ssd,
-            &pending.arrivals,
-            Purpose::Load,
-        );
+        let space = pending.prefix.space();
+        tier.fetches.want(space, on_ssd, &pending.arrivals, Purpose::Load);
         Ok(if pending.is_ready(None) {
             Found::Ready(pending.finish())
         } else {
@@ -142,14 +136,9 @@ impl PendingLookup {
 
     /// Whether it has waited for as long as a lookup may: what is there by then has to do.
     pub fn is_overdue(&self, now: Instant) -> bool {
-        let waited = now.saturating_duration_since(self.began);
-        let last_end = self
-            .store
-            .tier
-            .as_ref()
-            .map_or(self.began, |tier| tier.fetches.last_end());
-        let stalled = now.saturating_duration_since(last_end);
-        waited >= WAIT_MOST || waited.min(stalled) >= STALL_MOST
+        let is_stalled = |tier: &Tier| tier.fetches.load().is_stalled(now);
+        now.saturating_duration_since(self.began) >= WAIT_MOST
+            || self.store.tier.as_ref().is_some_and(is_stalled)
     }
 
     /// Ends the wait: the prefix that is there by now.

@@ -31,7 +31,7 @@ impl LastFetch {
 impl Tier {
     /// Whether to fetch so many bytes now, which saves to compute `blocks` of which each takes `recompute`.
     ///
-    /// Counts `blocks` as declined if not. What is on its way already comes first.
+    /// Counts `blocks` as declined if not. What is on its way already comes first; behind a disk that hangs nothing is worth it.
     pub(super) fn is_worth(
         &self,
         bytes: u64,
@@ -42,15 +42,16 @@ impl Tier {
         let rate = self.ssd.rate().read;
         let load = self.fetches.load();
         let ahead = load.in_flight_bytes + load.queued_bytes;
+        let is_stalled = load.is_stalled(now);
         let is_faster = recompute.is_none_or(|recompute| {
             let fetch_s = (ahead + bytes) as f64 / rate;
             fetch_s * self.min_benefit <= recompute.as_secs_f64() * blocks as f64
         });
-        if rate <= 0.0 || is_faster {
+        if !is_stalled && (rate <= 0.0 || is_faster) {
             self.last_fetch.note(now);
             return true;
         }
-        if self.last_fetch.is_old(now) {
+        if !is_stalled && self.last_fetch.is_old(now) {
             return true;
         }
         self.fetches

@@ -4,7 +4,6 @@
 //! written; what does not fit into the queue is found again by a look at all of the pool.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -24,8 +23,6 @@ const QUEUE_MOST: usize = 1 << 18;
 const PINNED_DIVISOR: u64 = 8;
 /// How long the thread sleeps when the tier takes nothing more.
 const BUSY_WAIT: Duration = Duration::from_millis(100);
-/// How often a flush looks how far it is.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What became of blocks that were to be written.
 #[derive(Debug, Default)]
@@ -35,19 +32,8 @@ pub(super) struct WriteCounts {
     /// Evicted before their turn.
     pub(super) evicted: AtomicU64,
     pub(super) failed: AtomicU64,
-}
-
-/// How far a flush is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FlushProgress {
-    /// Blocks that wait for their turn.
-    pub queued_blocks: u64,
-    /// Bytes on their way to the disks.
-    pub in_flight_bytes: u64,
-    /// Blocks written since the flush began.
-    pub written_blocks: u64,
-    /// Their bytes.
-    pub written_bytes: u64,
+    /// Not taken: no path is online, or the budget is used up.
+    refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -143,7 +129,7 @@ impl Writer {
     }
 
     /// Waits until nothing is to be written; false at `deadline`.
-    fn wait_until_idle(&self, deadline: Instant) -> bool {
+    pub(super) fn wait_until_idle(&self, deadline: Instant) -> bool {
         let mut wanted = self.signal.wanted.lock();
         while !(wanted.is_idle() && wanted.in_flight_bytes == 0) {
             if self.signal.changed.wait_until(&mut wanted, deadline).timed_out() {
@@ -225,17 +211,18 @@ fn next(signal: &Signal) -> Option<Work> {
 /// Waits until so many bytes may be pinned; false when the store closes before.
 fn wait_for_share(signal: &Signal, most_bytes: u64) -> bool {
     let mut wanted = signal.wanted.lock();
-    while wanted.in_flight_bytes > most_bytes {
+    loop {
+        if wanted.end.is_some_and(|end| end <= Instant::now()) {
+            return false;
+        }
+        if wanted.in_flight_bytes <= most_bytes {
+            return true;
+        }
         match wanted.end {
             None => signal.changed.wait(&mut wanted),
-            Some(end) => {
-                if signal.changed.wait_until(&mut wanted, end).timed_out() {
-                    return false;
-                }
-            }
+            Some(end) => drop(signal.changed.wait_until(&mut wanted, end)),
         }
     }
-    true
 }
 
 impl Store {
@@ -256,61 +243,6 @@ impl Store {
         {
             tier.writer.add(keys);
         }
-    }
-
-    /// Waits until all that is in the pool and is to be on ssd is there, safe from a loss of power.
-    ///
-    /// `progress` is called now and then, and ends the wait by `Break`; the last progress is returned.
-    ///
-    /// # Errors
-    /// `NotFound` without an ssd tier, `Io` when a path fails or `deadline` passes before.
-    pub fn flush(
-        &self,
-        deadline: Instant,
-        progress: &mut dyn FnMut(FlushProgress) -> ControlFlow<()>,
-    ) -> Result<FlushProgress> {
-        let tier = self.tier()?;
-        let written = || {
-            let counts = &tier.writer.counts;
-            (
-                counts.written.load(Ordering::Relaxed),
-                counts.written_bytes.load(Ordering::Relaxed),
-            )
-        };
-        let before = written();
-        if tier.admission == Admission::All {
-            tier.writer.sweep();
-        }
-        let now = || {
-            let (queued_blocks, in_flight_bytes) = tier.writer.load();
-            let (blocks, bytes) = written();
-            FlushProgress {
-                queued_blocks,
-                in_flight_bytes,
-                written_blocks: blocks - before.0,
-                written_bytes: bytes - before.1,
-            }
-        };
-        loop {
-            let step = deadline.min(Instant::now() + PROGRESS_INTERVAL);
-            if self.inspector.pending() == 0 && tier.writer.wait_until_idle(step) {
-                break;
-            }
-            if progress(now()).is_break() {
-                return Ok(now());
-            }
-            if Instant::now() >= deadline {
-                let left = now().queued_blocks;
-                return Err(Error::new(
-                    ErrorKind::Io,
-                    format!(
-                        "{left} blocks and more are not on ssd yet, and the time for it is over: give more"
-                    ),
-                ));
-            }
-        }
-        tier.ssd.flush(deadline)?;
-        Ok(now())
     }
 
     /// The tier of this store.
@@ -376,8 +308,11 @@ impl Store {
                 Err(Refused::Busy) => {
                     tier.ssd.wait_for_room(Instant::now() + BUSY_WAIT);
                 }
-                // The tier counts why it does not take it.
-                Ok(()) | Err(_) => return,
+                Err(Refused::Budget | Refused::Offline) => {
+                    counts.refused.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                Ok(()) | Err(Refused::Present | Refused::Unfit) => return,
             }
         }
     }
@@ -391,6 +326,11 @@ impl Store {
 }
 
 impl WriteCounts {
+    /// Blocks that the disks did not take.
+    pub(super) fn missed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
+    }
+
     fn count(&self, written: Result<()>, bytes: u64) {
         if written.is_ok() {
             self.written.fetch_add(1, Ordering::Relaxed);

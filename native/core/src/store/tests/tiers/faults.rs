@@ -71,6 +71,11 @@ fn a_lookup_does_not_wait_for_a_disk_that_hangs() {
         pending.is_overdue(Instant::now())
     });
     assert!(pending.began().elapsed() < Duration::from_secs(3));
+    // Nobody begins to wait behind it.
+    let Found::Ready(hits) = tiers.begin(space, &hashes(&blocks), None) else {
+        panic!("the disk hangs");
+    };
+    assert!(hits.hits.is_empty() && tiers.fetches().declined >= 10);
     assert!(pending.finish().hits.is_empty());
     assert_eq!(tiers.fixture.snapshot().pinned_blocks, 0);
     disk.set(Faults::default());

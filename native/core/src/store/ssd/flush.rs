@@ -1,0 +1,90 @@
+//! Waiting until all that is to be on ssd is there.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::Admission;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::Store;
+use crate::sync::Ordering;
+
+/// How often a flush looks how far it is.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How far a flush is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FlushProgress {
+    /// Blocks that wait for their turn.
+    pub queued_blocks: u64,
+    /// Bytes on their way to the disks.
+    pub in_flight_bytes: u64,
+    /// Blocks written since the flush began.
+    pub written_blocks: u64,
+    /// Their bytes.
+    pub written_bytes: u64,
+}
+
+impl Store {
+    /// Waits until all that is in the pool and is to be on ssd is there, safe from a loss of power.
+    ///
+    /// `progress` is called now and then, and ends the wait by `Break`; the last progress is returned.
+    ///
+    /// # Errors
+    /// `NotFound` without an ssd tier, `Io` when some of it cannot be written or `deadline` passes before.
+    pub fn flush(
+        &self,
+        deadline: Instant,
+        progress: &mut dyn FnMut(FlushProgress) -> ControlFlow<()>,
+    ) -> Result<FlushProgress> {
+        let tier = self.tier()?;
+        let written = || {
+            let counts = &tier.writer.counts;
+            (
+                counts.written.load(Ordering::Relaxed),
+                counts.written_bytes.load(Ordering::Relaxed),
+            )
+        };
+        let (before, missed_before) = (written(), tier.writer.counts.missed());
+        if tier.admission == Admission::All {
+            tier.writer.sweep();
+        }
+        let now = || {
+            let (queued_blocks, in_flight_bytes) = tier.writer.load();
+            let (blocks, bytes) = written();
+            FlushProgress {
+                queued_blocks,
+                in_flight_bytes,
+                written_blocks: blocks - before.0,
+                written_bytes: bytes - before.1,
+            }
+        };
+        loop {
+            let step = deadline.min(Instant::now() + PROGRESS_INTERVAL);
+            if self.inspector.pending() == 0 && tier.writer.wait_until_idle(step) {
+                break;
+            }
+            if progress(now()).is_break() {
+                return Ok(now());
+            }
+            if Instant::now() >= deadline {
+                let left = now().queued_blocks;
+                return Err(Error::new(
+                    ErrorKind::Io,
+                    format!(
+                        "{left} blocks and more are not on ssd yet, and the time for it is over: give more"
+                    ),
+                ));
+            }
+        }
+        tier.ssd.flush(deadline)?;
+        match tier.writer.counts.missed() - missed_before {
+            0 => Ok(now()),
+            missed => Err(Error::new(
+                ErrorKind::Io,
+                format!(
+                    "{missed} blocks could not be written to ssd: look at the state of its paths and at its write budget"
+                ),
+            )),
+        }
+    }
+}
