@@ -258,6 +258,21 @@ def test_evicting_all_of_it_empties_it(cache: Cache) -> None:
     assert cache.tier("ssd")["blocks"] == 0
 
 
+def test_evicting_a_namespace_takes_it_from_all_tiers(cache: Cache) -> None:
+    name = cache.namespace.hex()
+    evicted = document(cache.host, "operated", "namespace", "evict", name[:8], "--yes")
+    assert (evicted["namespace"], evicted["ssd_blocks"]) == (name, SHAPE.num_blocks)
+    assert (cache.tier("ssd")["blocks"], cache.tier("memory")["blocks"]) == (0, 0)
+
+
+def test_memory_may_be_drained_to_it(cache: Cache) -> None:
+    drained = document(cache.host, "operated", "tier", "drain", "memory", "--yes")
+    assert (drained["blocks"], drained["kept_blocks"]) == (SHAPE.num_blocks, 0)
+    assert cache.tier("memory")["blocks"] == 0
+    assert document(cache.host, "operated", "warm")["blocks"] == SHAPE.num_blocks
+    cache.check_contents()
+
+
 def test_verifying_finds_a_changed_byte(cache: Cache) -> None:
     verified = document(cache.host, "operated", "tier", "verify", "ssd")
     assert (verified["verified"], verified["corrupt"]) == (SHAPE.num_blocks, 0)

@@ -10,6 +10,7 @@
 mod support;
 
 mod bad_input;
+mod cancelled_operations;
 mod copy_failure;
 mod drain;
 mod group;
