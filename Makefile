@@ -15,6 +15,8 @@ GPU_PYTHON ?= python3
 # How long `make chaos` goes on, and which mix of requests and faults it is.
 MINUTES ?= 10
 SEED ?= 1
+# How often `make chaos-ssd` kills a daemon.
+KILLS ?= 200
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,9 +62,17 @@ demo-gpu: build $(VENV_GPU)/.wheel ## Show it with the vLLM of GPU_PYTHON on a G
 demo-control: build $(VENV_VLLM)/.wheel ## Show the demo's negative control: swapped bytes change the tokens
 	$(BIN)/python -m tests.demo --python $(ENGINE) --control
 
+.PHONY: demo-ssd
+demo-ssd: build $(VENV_VLLM)/.wheel ## Show the ssd tier: all is killed, the pool is purged, and the cache comes back
+	$(BIN)/python -m tests.demo --python $(ENGINE) --ssd
+
 .PHONY: chaos
 chaos: build $(VENV_VLLM)/.wheel ## Kill, stop and continue daemon and engines: make chaos MINUTES=10 SEED=1
 	$(BIN)/python -m tests.chaos --python $(ENGINE) --minutes $(MINUTES) --seed $(SEED)
+
+.PHONY: chaos-ssd
+chaos-ssd: prerequisites ## Kill a daemon over its disk at any moment: make chaos-ssd KILLS=200
+	cd native && PEGAFLOW_KILLS=$(KILLS) cargo test --locked --quiet --package pegaflow-daemon --test daemon ssd_kills -- --nocapture
 
 .PHONY: test
 test: test-rust test-python ## Run all tests

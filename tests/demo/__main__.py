@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tests.demo.control import run_control
 from tests.demo.report import Report
+from tests.demo.ssd_story import SsdStory
 from tests.demo.story import Story
 from tests.engine.vllm_install import VllmInstall
 
@@ -19,6 +20,7 @@ def main() -> int:
     parser.add_argument("--python", type=Path, help="the interpreter beside vLLM")
     parser.add_argument("--gpu", action="store_true", help="it is a vLLM that runs on a GPU")
     parser.add_argument("--seed", type=int, default=0, help="other seeds are other prompts")
+    parser.add_argument("--ssd", action="store_true", help="run the demo of the ssd tier")
     parser.add_argument("--control", action="store_true", help="run the negative control")
     parsed = parser.parse_args()
     install = VllmInstall(parsed.python.absolute()) if parsed.python else VllmInstall.chosen()
@@ -27,12 +29,23 @@ def main() -> int:
     report = Report(Console())
     if parsed.control:
         return _control(report, install)
+    if parsed.ssd:
+        return _ssd(report, install, parsed.seed)
     return _demo(report, install, parsed.seed)
 
 
 def _demo(report: Report, install: VllmInstall, seed: int) -> int:
     figures = Story(report, install).tell(seed)
     report.table(figures)
+    problems = list(figures.problems())
+    for problem in problems:
+        report.problem(problem)
+    print(json.dumps(figures.document(), separators=(",", ":")))
+    return 1 if problems else 0
+
+
+def _ssd(report: Report, install: VllmInstall, seed: int) -> int:
+    figures = SsdStory(report, install).tell(seed)
     problems = list(figures.problems())
     for problem in problems:
         report.problem(problem)

@@ -132,12 +132,13 @@ def _prompt_document(row: Row) -> dict[str, Any]:
     return {
         "tokens": len(row.prompt),
         "full_block_tokens": full_block_tokens(row.prompt),
-        "cold": _completion_document(row.cold),
-        **{who: _completion_document(answer) for who, answer in row.warm.items()},
+        "cold": completion_document(row.cold),
+        **{who: completion_document(answer) for who, answer in row.warm.items()},
     }
 
 
-def _completion_document(completion: Completion | None) -> dict[str, Any] | None:
+def completion_document(completion: Completion | None) -> dict[str, Any] | None:
+    """The part of the JSON line that one answer makes."""
     if completion is None:
         return None
     return {

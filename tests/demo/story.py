@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import httpx
-
 from pegaflow.bench.tiny_model import write_tiny_model
+from tests.demo.asking import Asking, wait_attached
 from tests.demo.figures import DaemonKill, Figures, Row
 from tests.demo.report import Report
 from tests.engine.daemon import DaemonProcess
@@ -24,15 +23,10 @@ PREFIX_TOKENS: Final = 8 * BLOCK_TOKENS
 PROMPT_TOKENS: Final = (317, 11 * BLOCK_TOKENS, 413, 470, 533, 589, 641, 700)
 """The second one is an exact multiple of the block size."""
 
-_GENERATE: Final = 16
-_WARM_UP_TOKENS: Final = BLOCK_TOKENS // 2
-"""Too short for a block, so that it leaves nothing in a cache."""
-
 _PROGRAM: Final = (sys.executable, "-m", "pegaflow")
 """The command line of this interpreter, also where it is not installed beside it."""
 
 _SEALED_S: Final = 30.0
-_ATTACH_S: Final = 30.0
 
 
 def shared_prefix_prompts(seed: int) -> list[Prompt]:
@@ -47,8 +41,7 @@ class Story:
 
     def __init__(self, report: Report, install: VllmInstall) -> None:
         self._report = report
-        self._install = install
-        self._errors: list[str] = []
+        self._asking = Asking(report, install)
 
     def tell(self, seed: int) -> Figures:
         """Run it."""
@@ -60,18 +53,19 @@ class Story:
             self._report.step("starting the daemon: pegaflow serve")
             with DaemonProcess(program=_PROGRAM) as daemon:
                 rows, kill = self._run(prompts, model, directory, daemon)
-        return Figures(rows, kill, self._errors, engine_kills=1, seconds=self._report.seconds)
+        return Figures(
+            rows, kill, self._asking.errors, engine_kills=1, seconds=self._report.seconds
+        )
 
     def _run(
         self, prompts: Sequence[Prompt], model: Path, directory: Path, daemon: DaemonProcess
     ) -> tuple[list[Row], DaemonKill]:
         def engine(name: str) -> EngineProcess:
-            self._report.step(f"starting {name}: pegaflow vllm (half a minute on two cores)")
-            return EngineProcess(self._install, model, daemon.socket, directory / f"{name}.log")
+            return self._asking.start(name, model, directory, daemon)
 
         with engine("engine-1") as first:
-            self._warm_up(first, daemon)
-            cold = [self._ask(first, prompt) for prompt in prompts]
+            self._asking.warm_up(first, daemon)
+            cold = [self._asking.ask(first, prompt) for prompt in prompts]
             self._report.step(f"engine-1 computed {len(prompts)} prompts")
             blocks = distinct_blocks(prompts)
             wait_until(lambda: daemon.blocks() >= blocks, "all blocks are saved", _SEALED_S)
@@ -80,21 +74,21 @@ class Story:
 
         warm: dict[str, list[Completion | None]] = {}
         with engine("engine-2") as new:
-            self._warm_up(new, daemon)
-            warm["after_kill"] = [self._ask(new, prompt) for prompt in prompts]
+            self._asking.warm_up(new, daemon)
+            warm["after_kill"] = [self._asking.ask(new, prompt) for prompt in prompts]
             self._report.step("engine-2 answered the same prompts")
 
             with engine("engine-3") as other:
-                self._warm_up(other, daemon, engines=2)
+                self._asking.warm_up(other, daemon, engines=2)
                 warm["second_engine"] = []
                 for prompt in prompts:
-                    warm["second_engine"].append(self._ask(other, prompt))
-                    self._ask(new, prompt)
+                    warm["second_engine"].append(self._asking.ask(other, prompt))
+                    self._asking.ask(new, prompt)
                 self._report.step("engine-3 answered them too, in turn with engine-2")
 
                 kill = self._kill(daemon, engines=2)
                 new.reset()
-                warm["after_daemon_kill"] = [self._ask(new, prompt) for prompt in prompts]
+                warm["after_daemon_kill"] = [self._asking.ask(new, prompt) for prompt in prompts]
                 self._report.step("engine-2, its own prefix cache emptied, answered them again")
         answers = [dict(zip(warm, row, strict=True)) for row in zip(*warm.values(), strict=True)]
         rows = [Row(*row) for row in zip(prompts, cold, answers, strict=True)]
@@ -108,23 +102,10 @@ class Story:
         daemon.kill()
         first_answer_s = daemon.launch()
         began = time.perf_counter()
-        wait_until(lambda: daemon.complete_engines() == engines, "they attach again", _ATTACH_S)
+        wait_attached(daemon, engines)
         attached_s = time.perf_counter() - began
         self._report.step(
             f"kill -9 of the daemon: the next one answered after {first_answer_s:.2f} s with "
             f"{daemon.blocks()} of {before} blocks; {attached_s:.2f} s later the engines were back"
         )
         return DaemonKill(before, daemon.blocks(), first_answer_s, attached_s)
-
-    def _warm_up(self, engine: EngineProcess, daemon: DaemonProcess, engines: int = 1) -> None:
-        engine.wait_ready()
-        self._ask(engine, random_prompt(_WARM_UP_TOKENS))
-        # A worker learns in its first step which engine it belongs to.
-        wait_until(lambda: daemon.complete_engines() == engines, "the engine attaches", _ATTACH_S)
-
-    def _ask(self, engine: EngineProcess, prompt: Prompt) -> Completion | None:
-        try:
-            return engine.complete(prompt, _GENERATE)
-        except (httpx.HTTPError, AssertionError) as error:
-            self._errors.append(f"a prompt of {len(prompt)} tokens failed: {error}")
-            return None

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from tests.demo.control import run_control
 from tests.demo.report import Report
+from tests.demo.ssd_story import SsdStory
 from tests.demo.story import Story
 from tests.engine.prompts import full_block_tokens
 from tests.engine.vllm_install import VllmInstall
@@ -29,6 +30,20 @@ def test_the_cache_outlives_a_killed_engine_and_a_killed_daemon(install: VllmIns
         first = figures.rows[0].warm[who]
         assert first is not None
         assert first.hits.external == full_block_tokens(figures.rows[0].prompt)
+
+
+@pytest.mark.timeout(600)
+def test_the_cache_comes_back_from_ssd_when_all_is_killed_and_the_pool_is_purged(
+    install: VllmInstall,
+) -> None:
+    figures = SsdStory(Report(Console(file=io.StringIO())), install).tell(seed=0)
+
+    assert list(figures.problems()) == []
+    document = figures.document()
+    assert document["same_tokens"] == document["prompts"] == 8
+    assert document["ssd_hit_blocks"] > 0
+    assert document["warmed_blocks"] > 0
+    assert document["wrong_pages"] == 0
 
 
 def test_swapped_bytes_of_a_cached_block_change_the_tokens(install: VllmInstall) -> None:

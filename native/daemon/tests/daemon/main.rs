@@ -31,6 +31,7 @@ mod service_manager;
 mod session_limit;
 mod sessions;
 mod shard_copies;
+mod ssd_kills;
 mod status;
 mod stuck;
 mod tiers;

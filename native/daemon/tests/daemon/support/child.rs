@@ -43,6 +43,19 @@ impl Child {
         Self::spawn(Command::new(program).args([what, arguments]).uid(user).gid(user))
     }
 
+    /// Starts it and kills it after a time, whether it is ready by then or not.
+    pub(crate) fn start_and_kill(what: &str, arguments: &str, after: Duration) {
+        let mut process = Command::new(PROGRAM)
+            .args([what, arguments])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(after);
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
     fn spawn(command: &mut Command) -> Self {
         let mut process = command
             .stdin(Stdio::piped())
