@@ -17,6 +17,7 @@ from tests.bench import (
     machine,
     ping,
     scheduler_hold,
+    ssd,
     startup,
     take_over,
     transfers,
@@ -31,6 +32,7 @@ _PARTS: Final[Mapping[str, Callable[[], Iterable[Row]]]] = {
     "scheduler-hold": scheduler_hold.rows,
     "footprint": footprint.rows,
     "take-over": take_over.rows,
+    "ssd": ssd.rows,
     "copies": lambda: _copies(),
 }
 

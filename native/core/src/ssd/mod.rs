@@ -105,6 +105,21 @@ impl Ssd {
         self.tier.find(space, &padded_hash(hash)?)
     }
 
+    /// The checksums that the pages of a block have now, which the caller keeps as they are meanwhile.
+    ///
+    /// # Errors
+    /// `Invalid` for a space or hash that the tier does not know, or pages of another number or length.
+    pub fn checksums(&self, space: SsdSpaceId, hash: &[u8], pages: &[PagePtr]) -> Result<Vec<u128>> {
+        let space = self.tier.index.lock().spaces.get(space.0);
+        match (space, padded_hash(hash)) {
+            (Some(space), Some(hash)) if space.fits(pages) => Ok(space.checksums(&hash, pages)),
+            _ => Err(Error::new(
+                ErrorKind::Invalid,
+                "the pages are not those of a block of this space: give one a shard, as long as its own",
+            )),
+        }
+    }
+
     /// Begins to write a block, on whichever path is free first; never waits for a disk.
     ///
     /// The block can be found when `done` hears `Ok`, and outlives a loss of power once [`Ssd::flush`] has returned, or about

@@ -146,7 +146,8 @@ impl Ssd {
             }
             closed = closed.and(ended.map(drop));
         }
-        self.tier.queue.drop_waiting();
+        let message = "the ssd tier was closed before the block was written";
+        self.tier.queue.fail_waiting(&Error::new(ErrorKind::Io, message));
         closed
     }
 

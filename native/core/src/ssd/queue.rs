@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::block::{BlockWrite, Refused, SsdSpaceId};
 use super::index::SpaceInfo;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::sync::{Arc, Condvar, Mutex};
 
 /// Bytes that wait or are under way at most, all paths together, unless it is one block.
@@ -120,10 +120,9 @@ impl WriteQueue {
     }
 
     /// Fails what no path has taken.
-    pub(super) fn drop_waiting(&self) {
+    pub(super) fn fail_waiting(&self, error: &Error) {
         while let Some(queued) = self.take() {
-            let message = "the ssd tier was closed before the block was written";
-            self.end(queued, Err(Error::new(ErrorKind::Io, message)));
+            self.end(queued, Err(Error::new(error.kind(), error.message())));
         }
     }
 

@@ -13,7 +13,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use rustix::fs::FallocateFlags;
 
@@ -122,7 +122,10 @@ fn start(kind: IoEngineKind) -> Result<Arc<dyn IoEngine>> {
         IoEngineKind::Auto => match UringEngine::start() {
             Ok(engine) => Ok(engine),
             Err(error) => {
-                tracing::warn!(%error, "io_uring cannot be had, so threads read and write the ssd tier");
+                static SAID: Once = Once::new();
+                SAID.call_once(|| {
+                    tracing::warn!(%error, "io_uring cannot be had, so threads read and write the ssd tier");
+                });
                 Ok(PsyncEngine::start()?)
             }
         },

@@ -62,7 +62,7 @@ impl Directory {
         let lock = lock.map_err(|error| Error::io(format_args!("open {}", file.display()), error))?;
         lock_file(&lock, &file, END_WAIT)?;
         let identity = read_identity(&lock, &file)?;
-        let is_direct = is_direct(&*engine, &file)?;
+        let is_direct = is_direct(&*engine, &file, may_be_new)?;
         Ok(Self {
             dir: dir.to_owned(),
             identity,
@@ -184,22 +184,45 @@ fn create_identity(dir: &Path) -> Result<()> {
     File::open("/dev/urandom")
         .and_then(|file| file.read_exact_at(&mut path_id, 0))
         .map_err(|error| Error::io("read random bytes", error))?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .mode(FILE_MODE)
-        .custom_flags(OFlags::TMPFILE.bits() as i32)
-        .open(dir)
-        .map_err(failed)?;
+    // Without a name at first, as far as the file system has such files.
+    let name = dir.join(format!("{IDENTITY}.{}", std::process::id()));
+    let unnamed = create(dir, OFlags::TMPFILE);
+    let (mut file, is_named) = match unnamed {
+        Err(error) if has_no_unnamed_files(&error) => (create(&name, OFlags::CREATE).map_err(failed)?, true),
+        made => (made.map_err(failed)?, false),
+    };
     let identity = Identity::new(path_id, machine());
     file.write_all(&identity.encode())
         .and_then(|()| file.sync_all())
         .map_err(failed)?;
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    match linkat(CWD, unnamed, CWD, dir.join(IDENTITY), AtFlags::SYMLINK_FOLLOW) {
+    let made = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let made = if is_named {
+        name.clone()
+    } else {
+        PathBuf::from(made)
+    };
+    let linked = linkat(CWD, made, CWD, dir.join(IDENTITY), AtFlags::SYMLINK_FOLLOW);
+    if is_named {
+        fs::remove_file(name).map_err(failed)?;
+    }
+    match linked {
         // Another daemon was first: the lock decides between the two.
         Ok(()) | Err(rustix::io::Errno::EXIST) => sync_dir(dir).map_err(failed),
         Err(errno) => Err(failed(errno.into())),
     }
+}
+
+fn create(path: &Path, flags: OFlags) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .mode(FILE_MODE)
+        .custom_flags(flags.bits() as i32)
+        .open(path)
+}
+
+fn has_no_unnamed_files(error: &io::Error) -> bool {
+    let error = error.raw_os_error();
+    error == Some(libc::EOPNOTSUPP) || error == Some(libc::EISDIR)
 }
 
 /// Locks a file, which a daemon that was killed may hold until its last transfer has ended.
@@ -272,8 +295,8 @@ pub(super) fn machine() -> [u8; 32] {
     }
 }
 
-/// Whether files of this directory can be read past the kernel's cache, which is tried.
-fn is_direct(engine: &dyn IoEngine, path: &Path) -> Result<bool> {
+/// Whether files of this directory can be read past the kernel's cache, which is tried; what follows is said when it `is_first`.
+fn is_direct(engine: &dyn IoEngine, path: &Path, is_first: bool) -> Result<bool> {
     let failed = |error| Error::io(format_args!("read {}", path.display()), error);
     let read = open(path, OFlags::DIRECT).and_then(|file| {
         let mut buffer = Buffer::new(UNIT as usize);
@@ -282,10 +305,12 @@ fn is_direct(engine: &dyn IoEngine, path: &Path) -> Result<bool> {
     match read {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            tracing::warn!(
-                path = %path.display(),
-                "this file system has no O_DIRECT, so the ssd tier goes through the kernel's cache: another file system is faster"
-            );
+            if is_first {
+                tracing::warn!(
+                    path = %path.display(),
+                    "this file system has no O_DIRECT, so the ssd tier goes through the kernel's cache: another file system is faster"
+                );
+            }
             Ok(false)
         }
         Err(error) => Err(failed(error)),

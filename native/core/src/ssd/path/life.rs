@@ -20,6 +20,8 @@ use crate::sync::{Arc, Ordering};
 /// How long a path that failed is left alone, twice as long after each try that fails too.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A path that fails sooner than this has not come back.
+const LEAST_ONLINE: Duration = Duration::from_secs(10);
 
 impl Path {
     /// Starts the path's thread, which opens the path; returns when it is known whether it can be.
@@ -53,6 +55,11 @@ impl Path {
             tracing::error!(dir = %self.dir.display(), reason, "an ssd path is offline, and is tried again");
         }
         self.reads.set_engine(None);
+        let paths = self.tier.paths.read().clone();
+        if !paths.iter().any(|path| path.is_usable()) {
+            // What waits keeps its pages: it is not to wait for a disk that may never come back.
+            self.tier.queue.fail_waiting(&self.offline_error());
+        }
     }
 
     fn go_online(&self, engine: Arc<dyn IoEngine>, is_direct: bool) {
@@ -96,6 +103,7 @@ impl Life {
             let error = match self.open() {
                 Ok(writer) => {
                     drop(opened.send(Ok(())));
+                    let start = Instant::now();
                     match writer.run() {
                         Ended::Told(files, reply, ring) => {
                             let ended = self.end(files, Some(ring));
@@ -105,7 +113,9 @@ impl Life {
                         Ended::Failed(error, removals, written) => {
                             self.removals = removals;
                             self.written = Some(written);
-                            self.pause = FIRST_PAUSE;
+                            if start.elapsed() > LEAST_ONLINE {
+                                self.pause = FIRST_PAUSE;
+                            }
                             error
                         }
                     }

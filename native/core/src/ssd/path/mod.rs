@@ -3,6 +3,7 @@
 mod batch;
 mod commit;
 mod directory;
+mod failure;
 mod keeping;
 mod life;
 mod open_segment;
@@ -10,6 +11,7 @@ mod recovery;
 mod ring;
 mod segment;
 mod sync;
+mod wishes;
 mod writer;
 
 pub(super) use batch::Kept;
@@ -31,7 +33,7 @@ use crate::error::{Error, ErrorKind};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// How long a disk may answer nothing before its path is not used: one that is slow answers something.
-const STALL: Duration = Duration::from_secs(30);
+const STALL: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
 /// Reads that fail one after another before the path is looked at anew.
 const MOST_READ_ERRORS: u64 = 3;
 

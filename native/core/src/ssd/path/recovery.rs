@@ -80,6 +80,7 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
             ));
         }
     }
+    ring.probe()?;
     found.blocks = journals.blocks();
     Ok(Recovered {
         ring,

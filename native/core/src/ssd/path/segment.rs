@@ -18,7 +18,7 @@ pub(in crate::ssd) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn new(
+    pub(in crate::ssd) fn new(
         path: Arc<Path>,
         file: Arc<File>,
         number: u32,

@@ -18,6 +18,7 @@ use super::keeping::Keeping;
 use super::open_segment::{OpenSegment, Room};
 use super::ring::{Next, Ring};
 use super::sync::Safety;
+use super::wishes::Wishes;
 use super::{FILE_OVERHEAD, Path, Segment, segment_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -32,14 +33,14 @@ const BATCH_BYTES: u64 = 1 << 20;
 pub(super) struct Writer {
     pub(super) path: Arc<Path>,
     /// Told and not looked at yet.
-    events: VecDeque<Event>,
+    pub(super) events: VecDeque<Event>,
     pub(super) ring: Ring,
     /// In the order of their places.
     pub(super) batches: VecDeque<Batch>,
-    next_batch: u64,
-    under_way_bytes: u64,
+    pub(super) next_batch: u64,
+    pub(super) under_way_bytes: u64,
     /// The block that waits for a segment.
-    held: Option<Block>,
+    pub(super) held: Option<Block>,
     /// Blocks that were read to be kept.
     pub(super) kept: VecDeque<Block>,
     pub(super) keeping: Option<Keeping>,
@@ -48,28 +49,7 @@ pub(super) struct Writer {
     pub(super) safety: Safety,
     /// What was written to this path today.
     pub(super) written: Written,
-    flushes: Vec<Flush>,
-    resizes: Vec<Reply>,
-    evictions: Vec<Eviction>,
-    end: Option<(PathFiles, Reply)>,
-}
-
-/// Somebody waits until what was accepted is safe.
-#[derive(Debug)]
-struct Flush {
-    reply: Reply,
-    /// Batches before this one are meant; None while a block waits for its place.
-    batches: Option<u64>,
-    /// Once they have their records: what those are known by.
-    mark: Option<u64>,
-}
-
-/// Somebody waits until so many bytes are evicted.
-#[derive(Debug)]
-struct Eviction {
-    reply: Reply,
-    bytes: u64,
-    evicted: Evicted,
+    pub(super) wishes: Wishes,
 }
 
 /// Why a writer ended.
@@ -97,10 +77,7 @@ impl Writer {
             removals,
             safety: Safety::default(),
             written,
-            flushes: Vec::new(),
-            resizes: Vec::new(),
-            evictions: Vec::new(),
-            end: None,
+            wishes: Wishes::default(),
         }
     }
 
@@ -111,7 +88,7 @@ impl Writer {
                 Err(error) => return self.fail(error),
                 Ok(true) => {}
                 Ok(false) => {
-                    if let Some((files, reply)) = self.end.take() {
+                    if let Some((files, reply)) = self.wishes.end.take() {
                         return Ended::Told(files, reply, self.ring);
                     }
                 }
@@ -159,28 +136,19 @@ impl Writer {
                 Ok(())
             }
             Event::Flush(reply) => {
-                let batches = self.held.is_none().then_some(self.next_batch);
-                self.flushes.push(Flush {
-                    reply,
-                    batches,
-                    mark: None,
-                });
+                self.want_flush(reply);
                 Ok(())
             }
             Event::Resize(reply) => {
-                self.resizes.push(reply);
+                self.wishes.resizes.push(reply);
                 Ok(())
             }
             Event::Evict(bytes, reply) => {
-                self.evictions.push(Eviction {
-                    reply,
-                    bytes,
-                    evicted: Evicted::default(),
-                });
+                self.wishes.want_evicted(bytes, reply);
                 Ok(())
             }
             Event::End(files, reply) => {
-                self.end = Some((files, reply));
+                self.wishes.end = Some((files, reply));
                 Ok(())
             }
         }
@@ -222,7 +190,7 @@ impl Writer {
         if let Some(held) = self.held.take() {
             return Some(held);
         }
-        if self.end.is_some() {
+        if self.wishes.end.is_some() {
             return None;
         }
         self.path.tier.queue.take().map(Block::accepted)
@@ -397,102 +365,9 @@ impl Writer {
         }
     }
 
-    /// Makes the files smaller than the capacity when that was made smaller.
-    fn fit_capacity(&mut self) -> Result<()> {
-        let capacity = self.path.capacity();
-        while self.ring.used() > capacity {
-            self.ring.shrink(capacity)?;
-            if self.ring.used() <= capacity || !self.ring.draining.is_empty() {
-                break;
-            }
-            if self.retire_oldest().is_none() {
-                // Only what is being filled is left: it is let go once its blocks have their records.
-                self.ring.close_head();
-                break;
-            }
-            self.ring.collect_drained()?;
-        }
-        Ok(())
-    }
-
-    /// Evicts what was asked for.
-    fn evict(&mut self) {
-        let mut evictions = std::mem::take(&mut self.evictions);
-        for eviction in &mut evictions {
-            while eviction.evicted.bytes < eviction.bytes {
-                let Some(evicted) = self.retire_oldest() else {
-                    self.ring.close_head();
-                    break;
-                };
-                eviction.evicted.blocks += evicted.blocks;
-                eviction.evicted.bytes += evicted.bytes;
-            }
-        }
-        self.ring.settle(&self.path);
-        self.evictions = evictions;
-    }
-
-    /// Answers those whose wish has come true.
-    fn answer(&mut self) {
-        if self.end.is_some() {
-            self.safety.want();
-        }
-        let is_small = self.ring.used() <= self.path.capacity();
-        if is_small {
-            for reply in self.resizes.drain(..) {
-                drop(reply.send(Ok(Evicted::default())));
-            }
-        }
-        let is_all_gone = self.ring.full.is_empty() && self.ring.open.is_empty();
-        let is_drained = self.ring.draining.is_empty();
-        self.evictions.retain(|eviction| {
-            let is_done = is_drained && (is_all_gone || eviction.evicted.bytes >= eviction.bytes);
-            if is_done {
-                drop(eviction.reply.send(Ok(eviction.evicted)));
-            }
-            !is_done
-        });
-        if !self.evictions.is_empty() || !is_small {
-            self.wake_for_more();
-        }
-        self.answer_flushes();
-    }
-
-    /// There is more to evict, unless something is waited for.
-    fn wake_for_more(&self) {
-        let is_waiting = !self.ring.draining.is_empty() || self.ring.full.is_empty();
-        if !is_waiting {
-            self.path.inbox.wake();
-        }
-    }
-
-    fn answer_flushes(&mut self) {
-        let first = self.batches.front().map_or(self.next_batch, |batch| batch.number);
-        let has_records = self.journaling.is_none() && self.removals.is_empty();
-        let (is_held, next) = (self.held.is_some(), self.next_batch);
-        let safety = &mut self.safety;
-        self.flushes.retain_mut(|flush| {
-            if flush.batches.is_none() && !is_held {
-                flush.batches = Some(next);
-            }
-            if flush.mark.is_none() && has_records && flush.batches.is_some_and(|batches| first >= batches) {
-                flush.mark = Some(safety.mark());
-            }
-            match flush.mark {
-                Some(mark) if safety.is_safe(mark) => drop(flush.reply.send(Ok(Evicted::default()))),
-                Some(_) => {
-                    safety.want();
-                    return true;
-                }
-                None => return true,
-            }
-            false
-        });
-    }
-
     /// Whether it was told to end and everything it has accepted is safe.
     fn is_finished(&self) -> bool {
-        self.end.is_some()
+        self.wishes.end.is_some()
             && self.held.is_none()
             && self.batches.is_empty()
             && self.journaling.is_none()
@@ -502,7 +377,7 @@ impl Writer {
     }
 
     /// Whether nothing of it is at the disk.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let is_keeping = self.keeping.as_ref().is_some_and(|keeping| keeping.reads > 0);
         let is_writing = self.batches.iter().any(|batch| !batch.is_written);
         !is_keeping && !is_writing && self.journaling.is_none() && self.safety.under_way == 0
@@ -519,57 +394,5 @@ impl Writer {
         let full = self.ring.full.iter().map(|(_, segment)| segment.bytes);
         let smallest = sizes.chain(heads).chain(full).min().unwrap_or(0);
         status.largest_block = OpenSegment::largest_block(smallest);
-    }
-
-    /// Ends a path that fails: everybody who waits is told, once nothing is at the disk any more.
-    fn fail(mut self, error: Error) -> Ended {
-        self.path.go_offline(error.message());
-        let failed = || Error::new(error.kind(), error.message());
-        let mut removals = std::mem::take(&mut self.removals);
-        removals.extend(self.journaling.iter().flat_map(|journaling| &journaling.removals));
-        while !self.is_idle() || !self.events.is_empty() {
-            if self.events.is_empty() {
-                self.events.extend(self.path.inbox.take(None));
-            }
-            for event in std::mem::take(&mut self.events) {
-                match event {
-                    Event::DataWritten(number, _) => {
-                        let batch = self.batches.iter_mut().find(|batch| batch.number == number);
-                        batch.into_iter().for_each(Batch::written);
-                    }
-                    Event::JournalWritten(_) => {
-                        if let Some(journaling) = self.journaling.take() {
-                            self.batches.extend(journaling.batches);
-                        }
-                    }
-                    Event::Synced(_) => self.safety.end(),
-                    Event::KeptRead(..) => {
-                        if let Some(keeping) = &mut self.keeping {
-                            keeping.reads -= 1;
-                        }
-                    }
-                    Event::Removed(removal) => removals.push_back(removal),
-                    Event::Failed(_) => {}
-                    Event::Flush(reply) | Event::Resize(reply) | Event::Evict(_, reply) => {
-                        drop(reply.send(Err(failed())));
-                    }
-                    Event::End(files, reply) => self.end = Some((files, reply)),
-                }
-            }
-        }
-        let batches = self.batches.drain(..).flat_map(|batch| batch.blocks);
-        let blocks = batches.map(|placed| placed.block).chain(self.held.take());
-        for block in blocks.collect::<Vec<_>>() {
-            block.end(&self.path, Err(failed()));
-        }
-        let flushes = self.flushes.drain(..).map(|flush| flush.reply);
-        let evictions = self.evictions.drain(..).map(|eviction| eviction.reply);
-        for reply in flushes.chain(evictions).chain(self.resizes.drain(..)) {
-            drop(reply.send(Err(failed())));
-        }
-        if let Some((files, reply)) = self.end.take() {
-            self.path.inbox.tell(Event::End(files, reply));
-        }
-        Ended::Failed(error, removals, self.written)
     }
 }

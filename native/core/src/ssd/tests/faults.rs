@@ -195,6 +195,104 @@ fn two_paths(dir: &TempDir, disks: &[Disk; 2]) -> Fixture {
 }
 
 #[test]
+fn what_waits_is_told_when_no_path_is_left() {
+    let dir = TempDir::new().unwrap();
+    let disk = Disk::default();
+    let mut fixture = Fixture::open_disk(&dir, &disk);
+    disk.set(Faults {
+        delay: Duration::from_millis(50),
+        writes: Some(libc::EIO),
+        ..Faults::default()
+    });
+    // More than a path takes at one time.
+    let mut ends = Vec::new();
+    for _ in 0..600 {
+        let (accepted, ended) = fixture.begin(rand::random());
+        if accepted.is_ok() {
+            ends.push(ended);
+        }
+    }
+    assert!(ends.len() > 100);
+    for ended in ends {
+        let ended = ended.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(ended.unwrap_err().kind(), ErrorKind::Io);
+    }
+    assert_eq!(fixture.ssd.snapshot().queued_write_bytes, 0);
+    fixture.close();
+}
+
+#[test]
+fn a_path_that_answers_nothing_is_offline_until_it_does() {
+    let dir = TempDir::new().unwrap();
+    let disk = Disk::default();
+    let mut fixture = Fixture::open_disk(&dir, &disk);
+    let hash = fixture.write();
+    fixture.flush();
+    disk.set(Faults {
+        delay: Duration::from_secs(6),
+        ..Faults::default()
+    });
+    let (accepted, ended) = fixture.begin([1; 32]);
+    accepted.unwrap();
+    fixture.wait_for_state("offline");
+    let reason = fixture.path().state.reason().unwrap().to_owned();
+    assert!(reason.contains("has answered nothing"), "{reason}");
+    assert!(!fixture.ssd.contains(fixture.space, &hash));
+    assert_eq!(fixture.begin([2; 32]).0, Err(Refused::Offline));
+    disk.set(Faults::default());
+    ended.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
+    assert_eq!(fixture.path().state, PathState::Online);
+    assert!(fixture.has(&hash) && fixture.has(&[1; 32]));
+    fixture.close();
+}
+
+/// A small tmpfs, where this process may mount one.
+struct Mount<'a>(&'a std::path::Path);
+
+impl<'a> Mount<'a> {
+    fn new(dir: &'a std::path::Path, bytes: u64) -> Option<Self> {
+        let mut command = std::process::Command::new("mount");
+        command
+            .args(["-t", "tmpfs", "-o"])
+            .arg(format!("size={bytes}"))
+            .arg("none")
+            .arg(dir);
+        let output = command.output().ok()?;
+        output.status.success().then_some(Self(dir))
+    }
+}
+
+impl Drop for Mount<'_> {
+    fn drop(&mut self) {
+        let unmounted = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(self.0)
+            .status();
+        assert!(unmounted.unwrap().success());
+    }
+}
+
+#[test]
+fn a_file_system_that_is_smaller_than_the_capacity_is_used_as_far_as_it_goes() {
+    let dir = TempDir::new().unwrap();
+    let Some(_mount) = Mount::new(dir.path(), CAPACITY / 2) else {
+        // The other tests have a full file system by the fault engine.
+        return;
+    };
+    let mut fixture = Fixture::open(&dir);
+    fixture.write_many(500);
+    let path = fixture.path();
+    assert_eq!(path.state.name(), "degraded", "{path:?}");
+    assert!(path.segments >= 2 && path.used <= CAPACITY / 2, "{path:?}");
+    let found = fixture.check_all();
+    assert!(found > 40, "{found} blocks");
+    fixture.close();
+    let fixture = fixture.reopen(None);
+    assert_eq!(fixture.check_all(), found);
+    fixture.close();
+}
+
+#[test]
 fn a_path_on_tmpfs_works() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let mut fixture = Fixture::open(&dir);

@@ -1,8 +1,10 @@
 //! Tests of the tier, by property.
 
+mod budget;
 mod damage;
 mod faults;
 mod fixture;
+mod format;
 mod lifecycle;
 mod power;
 mod refusal;
