@@ -41,7 +41,10 @@ def rows() -> Iterator[Row]:
         for kind, share in (("write", _WRITE_SHARE), ("read", _READ_SHARE)):
             row = f"ssd {kind}, {pages}, share of fio"
             if beside:
-                shares = [100 * one[f"ssd {kind}, {pages}"] / one[f"fio {kind}, {pages}"] for one in rounds]
+                shares = [
+                    100 * one[f"ssd {kind}, {pages}"] / one[f"fio {kind}, {pages}"]
+                    for one in rounds
+                ]
                 yield Row(row, median(shares), "%", share, "least")
             else:
                 yield Row(row, "not measured: install fio to compare with it", "%", share, "least")

@@ -1,7 +1,8 @@
 //! How fast the SSD tier writes, reads and recovers.
 //!
 //! Prints one JSON line for each result. `--dir PATH` says on which disk, `--bytes N` how much is written and read,
-//! `--recover N` how many blocks of 4 KiB a recovery finds (0 for none), `--engine io_uring|psync` how.
+//! `--capacity N` how much the path has room for, which is filled first, `--recover N` how many blocks of 4 KiB a recovery
+//! finds (0 for none), `--engine psync` how, if not by io_uring.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -53,9 +54,12 @@ fn main() {
 
 fn measure(dir: &Path, page_bytes: usize, bytes: u64, engine: IoEngineKind) {
     let name = format!("{} KiB pages", page_bytes >> 10);
-    let ssd = open(dir, bytes * 5 / 4 + (256 << 20), engine);
+    let capacity = number("--capacity", bytes * 2);
+    let ssd = open(dir, capacity, engine);
     let space = space(&ssd, page_bytes);
     let count = (bytes / page_bytes as u64) as usize;
+    // A path is at its capacity for most of its life: its segments have been filled before.
+    write(&ssd, space, page_bytes, (capacity / page_bytes as u64) as usize);
     let (hashes, written) = write(&ssd, space, page_bytes, count);
     print(&format!("ssd write, {name}"), rate(bytes, written), "GB/s");
 

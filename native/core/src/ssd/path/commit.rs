@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::time::{Duration, Instant};
 
 use super::super::budget::{Written, today};
 use super::super::format::Record;
@@ -14,6 +15,11 @@ use super::open_segment::OpenSegment;
 use super::writer::Writer;
 use crate::error::Result;
 use crate::sync::Arc;
+
+/// How many bytes of blocks, and how long, wait for others to get their records with them: each write of records is one more at
+/// a disk that is busy.
+const MOST_BYTES: u64 = 8 << 20;
+const MOST_TIME: Duration = Duration::from_millis(5);
 
 /// Records under way to the disk.
 #[derive(Debug)]
@@ -29,9 +35,23 @@ pub(super) struct Journaling {
 }
 
 impl Writer {
+    /// When records are to be written next: those of many blocks at once while more blocks are at the disk, and at once otherwise.
+    pub(super) fn records_due(&self) -> Option<Instant> {
+        if self.journaling.is_some() {
+            return None;
+        }
+        let front = self.batches.front().filter(|batch| batch.is_written);
+        let (since, is_removal) = (self.written_since, !self.removals.is_empty());
+        let is_due = is_removal || self.under_way_bytes == 0 || self.recordless_bytes >= MOST_BYTES;
+        match (front, since) {
+            (Some(_), Some(since)) => Some(if is_due { since } else { since + MOST_TIME }),
+            _ => is_removal.then(Instant::now),
+        }
+    }
+
     /// Begins to write the records of all blocks that the disk has, and of what was removed: one write at a time.
     pub(super) fn commit(&mut self) -> Result<()> {
-        if self.journaling.is_some() {
+        if self.records_due().is_none_or(|due| due > Instant::now()) {
             return Ok(());
         }
         let first = self.batches.front().map(|batch| batch.generation);
@@ -45,8 +65,11 @@ impl Writer {
                 self.batches.push_front(batch);
                 break;
             }
+            self.recordless_bytes -= batch.bytes();
             batches.push(batch);
         }
+        let is_left = self.batches.iter().any(|batch| batch.is_written);
+        self.written_since = is_left.then(Instant::now);
         let at = self
             .ring
             .open

@@ -89,7 +89,7 @@ impl Writer {
         }
         if keeping.reads + keeping.writes == 0 {
             self.retire_oldest();
-            self.ring.collect_drained()?;
+            self.ring.collect_drained(&mut self.safety)?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::super::index::SegmentId;
 use super::super::io::{Action, Buffer, wait};
 use super::directory::Directory;
 use super::open_segment::OpenSegment;
+use super::sync::Safety;
 use super::{FILE_OVERHEAD, IDENTITY_BYTES, Path, Segment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -31,8 +32,9 @@ pub(super) struct Ring {
     pub(super) open: VecDeque<OpenSegment>,
     /// Whether the last of `open` takes more blocks.
     pub(super) has_head: bool,
-    /// Those that have left the index and may still be read.
-    pub(super) draining: Vec<Arc<Segment>>,
+    /// Those that have left the index and may still be read, each with what the records are known by that have to be safe before
+    /// its own are gone: those of blocks that were moved from there.
+    pub(super) draining: Vec<(Arc<Segment>, u64)>,
     pub(super) free: Vec<FreeSegment>,
     /// Bytes of segments that could not be read, which are left alone.
     pub(super) lost: u64,
@@ -76,7 +78,7 @@ impl Ring {
     pub(super) fn used(&self) -> u64 {
         let full = self.full.iter().map(|(_, segment)| segment.bytes);
         let open = self.open.iter().map(|open| open.segment.bytes);
-        let draining = self.draining.iter().map(|segment| segment.bytes);
+        let draining = self.draining.iter().map(|(segment, _)| segment.bytes);
         let free = self.free.iter().map(|segment| segment.bytes);
         let files = full.chain(open).chain(draining).chain(free);
         IDENTITY_BYTES + self.lost + files.map(|bytes| bytes + FILE_OVERHEAD).sum::<u64>()
@@ -154,20 +156,24 @@ impl Ring {
         }
     }
 
-    /// Lets the blocks of a segment go; how many they were.
-    pub(super) fn retire(&mut self, path: &Path, id: SegmentId, segment: Arc<Segment>) -> Evicted {
+    /// Lets the blocks of a segment go once the records up to a mark are safe; how many they were.
+    pub(super) fn retire(&mut self, path: &Path, id: SegmentId, segment: Arc<Segment>, mark: u64) -> Evicted {
         let evicted = path.tier.index.lock().empty_segment(id);
         path.counts.evicted_blocks.add(evicted.blocks);
         segment.drain();
-        self.draining.push(segment);
+        self.draining.push((segment, mark));
         evicted
     }
 
     /// Makes free those that nobody reads any more.
-    pub(super) fn collect_drained(&mut self) -> Result<()> {
-        for segment in std::mem::take(&mut self.draining) {
-            if segment.is_pinned() {
-                self.draining.push(segment);
+    pub(super) fn collect_drained(&mut self, safety: &mut Safety) -> Result<()> {
+        for (segment, mark) in std::mem::take(&mut self.draining) {
+            let is_safe = safety.is_safe(mark);
+            if !is_safe {
+                safety.want();
+            }
+            if segment.is_pinned() || !is_safe {
+                self.draining.push((segment, mark));
                 continue;
             }
             // Its records name blocks that the tier has let go.

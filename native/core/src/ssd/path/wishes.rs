@@ -74,7 +74,7 @@ impl Writer {
                 self.ring.close_head();
                 break;
             }
-            self.ring.collect_drained()?;
+            self.ring.collect_drained(&mut self.safety)?;
         }
         Ok(())
     }

@@ -39,6 +39,9 @@ pub(super) struct Writer {
     pub(super) batches: VecDeque<Batch>,
     pub(super) next_batch: u64,
     pub(super) under_way_bytes: u64,
+    /// Of blocks that the disk has and that have no records, and since when there are such.
+    pub(super) recordless_bytes: u64,
+    pub(super) written_since: Option<Instant>,
     /// The block that waits for a segment.
     pub(super) held: Option<Block>,
     /// Blocks that were read to be kept.
@@ -61,6 +64,21 @@ pub(super) enum Ended {
     Failed(Error, VecDeque<Removal>, Written),
 }
 
+/// Whether a block has a place.
+#[derive(Debug)]
+enum Place {
+    Here(Room),
+    /// A segment has to be emptied first.
+    NotYet,
+    /// It is larger than the segments, which were made smaller since it was accepted.
+    Nowhere,
+}
+
+fn too_large() -> Error {
+    let message = "a block is larger than the segments of the ssd path: give the path a larger capacity";
+    Error::new(ErrorKind::Limit, message)
+}
+
 impl Writer {
     pub(super) fn new(path: Arc<Path>, ring: Ring, removals: VecDeque<Removal>, written: Written) -> Self {
         Self {
@@ -70,6 +88,8 @@ impl Writer {
             batches: VecDeque::new(),
             next_batch: 0,
             under_way_bytes: 0,
+            recordless_bytes: 0,
+            written_since: None,
             held: None,
             kept: VecDeque::new(),
             keeping: None,
@@ -99,19 +119,20 @@ impl Writer {
     /// Does what can be done now, and waits for more; false at the end.
     fn step(&mut self) -> Result<bool> {
         self.evict();
-        self.ring.collect_drained()?;
+        self.ring.collect_drained(&mut self.safety)?;
         self.fit_capacity()?;
         self.fill()?;
         self.commit()?;
         self.keep_used()?;
         self.ring.settle(&self.path);
+        self.report();
         self.answer();
         self.sync_if_due();
-        self.report();
         if self.is_finished() {
             return Ok(false);
         }
-        self.events.extend(self.path.inbox.take(self.safety.due()));
+        let due = self.safety.due().into_iter().chain(self.records_due()).min();
+        self.events.extend(self.path.inbox.take(due));
         while let Some(event) = self.events.pop_front() {
             self.take(event)?;
         }
@@ -164,9 +185,20 @@ impl Writer {
         let mut bytes = 0;
         while self.under_way_bytes + bytes < UNDER_WAY_BYTES {
             let Some(block) = self.next_block() else { break };
-            let Some(room) = self.place(&block, &mut group)? else {
-                self.put_back(block);
-                break;
+            let room = match self.place(&block, &mut group) {
+                Ok(Place::Here(room)) => room,
+                Ok(Place::Nowhere) => {
+                    block.end(&self.path, Err(too_large()));
+                    continue;
+                }
+                Ok(Place::NotYet) => {
+                    self.put_back(block);
+                    break;
+                }
+                Err(error) => {
+                    self.put_back(block);
+                    return Err(error);
+                }
             };
             if group.is_empty() {
                 bytes = 0;
@@ -204,16 +236,16 @@ impl Writer {
     }
 
     /// A place for a block behind those of the group, which begins to be written when the block goes to another segment.
-    fn place(&mut self, block: &Block, group: &mut Vec<Placed>) -> Result<Option<Room>> {
-        let room = self.ring.head().and_then(|head| head.place(&block.space));
-        if room.is_some() {
-            return Ok(room);
+    fn place(&mut self, block: &Block, group: &mut Vec<Placed>) -> Result<Place> {
+        if let Some(room) = self.ring.head().and_then(|head| head.place(&block.space)) {
+            return Ok(Place::Here(room));
         }
         self.begin(std::mem::take(group));
         if !self.advance()? {
-            return Ok(None);
+            return Ok(Place::NotYet);
         }
-        Ok(self.ring.head().and_then(|head| head.place(&block.space)))
+        let room = self.ring.head().and_then(|head| head.place(&block.space));
+        Ok(room.map_or(Place::Nowhere, Place::Here))
     }
 
     /// Makes an empty segment the head; false when one has to be emptied first, which has begun.
@@ -242,7 +274,7 @@ impl Writer {
     fn reclaim(&mut self) -> Result<()> {
         if self.ring.draining.is_empty() {
             self.retire_oldest();
-            self.ring.collect_drained()?;
+            self.ring.collect_drained(&mut self.safety)?;
             if !self.ring.free.is_empty() {
                 self.path.inbox.wake();
             }
@@ -258,7 +290,7 @@ impl Writer {
     }
 
     pub(super) fn retire(&mut self, id: SegmentId, segment: Arc<Segment>) -> Evicted {
-        self.ring.retire(&self.path, id, segment)
+        self.ring.retire(&self.path, id, segment, self.safety.mark())
     }
 
     /// The file system is full: the path goes on with what it has.
@@ -338,6 +370,8 @@ impl Writer {
             batch.written();
             let bytes = batch.bytes();
             self.under_way_bytes -= bytes;
+            self.recordless_bytes += bytes;
+            self.written_since.get_or_insert_with(Instant::now);
             self.count_written(bytes);
         }
         result.map_err(|error| self.write_error("write blocks", error))
