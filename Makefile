@@ -12,6 +12,8 @@ PYTHON ?= python3
 VLLM ?= 0.32.0
 # An interpreter of this machine that may have vLLM for GPUs, torch and cupy.
 GPU_PYTHON ?= python3
+# The trace of `make policies`: from Mooncake's repository, FAST25-release/traces/.
+TRACE ?= ../shared/traces/mooncake_conversation_trace.jsonl
 # How long `make chaos` goes on, and which mix of requests and faults it is.
 MINUTES ?= 10
 SEED ?= 1
@@ -116,6 +118,11 @@ bench: build ## Measure, and write ./bench.json
 .PHONY: results-gpu
 results-gpu: ## Measure the GPU data path against its targets; the README's table is made of it
 	$(GPU_PYTHON) -m tests.bench.gpu_results $(RESULTS_ARGS)
+
+.PHONY: policies
+policies: build ## Compare the eviction policies on a trace, and draw ./policies.svg: make policies TRACE=FILE
+	$(BIN)/pegaflow plan --trace $(TRACE) --count-partial --plot policies.svg $(foreach blocks,1000 2000 3500 5000 7100 10000 14000 20000 28000 40000 56000,--capacity-blocks $(blocks))
+	@echo "wrote policies.svg"
 
 .PHONY: wheel
 wheel: $(VENV)/.tools ## Build the wheel and the source distribution into dist/

@@ -11,6 +11,7 @@ from pegaflow.cli import (
     bench,
     config,
     namespace,
+    plan,
     restart,
     serve,
     status,
@@ -42,6 +43,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(vllm.vllm)
 app.command("warm")(warm.warm)
+app.command("plan")(plan.plan)
 app.add_typer(tier.app, name="tier")
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(config.app, name="config")

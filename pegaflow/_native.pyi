@@ -68,6 +68,24 @@ class Operation:
         """Ask the daemon to end the operation early; its result, with what is done, still comes."""
 
 @final
+class RecordedRequests:
+    """Recorded requests, and what caches would have hit of them."""
+
+    def __new__(cls) -> Self: ...
+    def push(self, time_us: int, names: Sequence[int]) -> None:
+        """Add a request that came at this time, and not before the last; equal names are equal blocks."""
+    def blocks(self) -> int:
+        """Blocks of all requests, each as often as it was asked for."""
+    def distinct_blocks(self) -> int: ...
+    @staticmethod
+    def policies() -> list[str]:
+        """The policies of the daemon, and ``"belady"``, the clairvoyant bound."""
+    def hits(self, policy: str, capacities: Sequence[int], threads: int) -> list[int]:
+        """Blocks hit with a cache of each capacity in blocks. Raises ``ConfigError`` for an unknown policy."""
+    def private_hits(self, policy: str, capacity: int, instances: int, routing: str) -> int:
+        """Blocks hit with ``instances`` caches that share the capacity; ``routing``: ``"round-robin"`` or ``"sticky"`` (by prefix)."""
+
+@final
 class Lookup:
     """The state of one request's lookup."""
 

@@ -10,6 +10,7 @@ mod lookup;
 mod operation;
 mod scheduler;
 mod serve;
+mod simulate;
 mod transfer_end;
 mod worker;
 
@@ -32,6 +33,8 @@ mod _native {
     use super::scheduler::SchedulerClient;
     #[pymodule_export]
     use super::serve::{check, serve};
+    #[pymodule_export]
+    use super::simulate::RecordedRequests;
     #[pymodule_export]
     use super::transfer_end::TransferEnd;
     #[pymodule_export]

@@ -4,6 +4,7 @@
 
 mod belady;
 mod cache;
+mod curve;
 mod requests;
 mod routing;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 
 pub use belady::belady;
 pub use cache::{SimulatedCache, policy};
+pub use curve::{Contender, curve};
 pub use requests::{Request, Requests};
 pub use routing::{Routing, private_pools};

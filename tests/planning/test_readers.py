@@ -1,0 +1,113 @@
+"""Traces are read as their formats say, and what is wrong with a line is said with its number."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pegaflow.errors import ConfigError
+from pegaflow.planning import ReadOptions, Trace, read_trace
+from tests.planning.traces import conversations, write_lines
+
+
+def read(path: Path, **options: object) -> Trace:
+    return read_trace(path, ReadOptions(**options), lambda _: None)  # type: ignore[arg-type]
+
+
+def test_mooncake_lines_have_milliseconds_and_blocks_of_512_tokens(tmp_path: Path) -> None:
+    lines = conversations(1)
+    trace = read(write_lines(tmp_path / "trace.jsonl", lines))
+    assert (trace.form, trace.block_tokens) == ("mooncake", 512)
+    assert (trace.requests, trace.duration_s) == (200, 199.0)
+    ids = [block for line in lines for block in line["hash_ids"]]  # type: ignore[attr-defined]
+    assert (trace.blocks, trace.distinct_blocks) == (len(ids), len(set(ids)))
+
+
+def test_qwen_lines_have_seconds_and_blocks_of_16_tokens(tmp_path: Path) -> None:
+    line = {
+        "chat_id": 1, "parent_chat_id": -1, "timestamp": 61.5, "input_length": 40,
+        "output_length": 5, "type": "text", "turn": 1, "hash_ids": [1, 2, 3],
+    }  # fmt: skip
+    lines = [line, {**line, "timestamp": 63.5}]
+    trace = read(write_lines(tmp_path / "trace.jsonl", lines))
+    assert (trace.form, trace.block_tokens, trace.duration_s) == ("qwen-bailian", 16, 2.0)
+    assert trace.blocks == 4
+
+
+def test_the_partial_block_of_a_prompt_counts_only_on_request(tmp_path: Path) -> None:
+    line = {"timestamp": 0, "input_length": 1000, "output_length": 1, "hash_ids": [1, 2]}
+    path = write_lines(tmp_path / "trace.jsonl", [line])
+    assert read(path).blocks == 1
+    assert read(path, count_partial=True).blocks == 2
+
+
+def test_azure_lines_share_what_is_supposed_and_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+        "2023-11-16 18:15:46.6805900,64,10\n"
+        "2023-11-16 18:15:50.9951690,48,8\n"
+    )
+    trace = read(path, shared_tokens=32)
+    assert (trace.form, trace.requests) == ("azure", 2)
+    assert trace.duration_s == pytest.approx(4.314579)
+    assert (trace.blocks, trace.distinct_blocks) == (7, 5)
+    assert "supposed" in trace.reuse_model and "32 tokens" in trace.reuse_model
+
+
+def test_burstgpt_sessions_begin_with_what_they_had(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(
+        "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,"
+        "Log Type\n"
+        "5,a,1,ChatGPT,32,5,37,Conversation log\n"
+        "6,b,1,ChatGPT,32,5,37,Conversation log\n"
+        "9,a,1,ChatGPT,64,5,69,Conversation log\n"
+    )
+    trace = read(path)
+    assert (trace.form, trace.blocks, trace.distinct_blocks) == ("burstgpt", 8, 6)
+    assert "session" in trace.reuse_model
+
+
+BAD_LINES = {
+    "{broken": "no JSON",
+    "[1]": "no JSON object",
+    '{"timestamp": -5, "input_length": 512, "hash_ids": [1]}': "timestamp is -5",
+    '{"timestamp": 0, "input_length": "x", "hash_ids": [1]}': "input_length is 'x'",
+    '{"timestamp": 0, "input_length": 512, "hash_ids": "x"}': "hash_ids is not a list",
+    '{"timestamp": 0, "input_length": 512, "hash_ids": [1, 2, 3]}': "--block-tokens",
+    '{"timestamp": 0, "input_length": 512, "hash_ids": [1.5]}': "hash_ids is not a list",
+}
+
+
+@pytest.mark.parametrize(("line", "says"), BAD_LINES.items())
+def test_a_bad_line_is_named_and_can_be_passed_over(tmp_path: Path, line: str, says: str) -> None:
+    path = tmp_path / "trace.jsonl"
+    good = {"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [7]}
+    path.write_text(f"{json.dumps(good)}\n{line}\n{json.dumps(good)}\n")
+    with pytest.raises(ConfigError, match="line 2: ") as raised:
+        read(path)
+    assert says in str(raised.value)
+    trace = read(path, skip_bad=True)
+    assert trace.requests == 2
+    assert len(trace.skipped) == 1 and says in trace.skipped[0]
+
+
+def test_times_that_go_back_are_said(tmp_path: Path) -> None:
+    line = {"timestamp": 9000, "input_length": 512, "output_length": 1, "hash_ids": [7]}
+    path = write_lines(tmp_path / "trace.jsonl", [line, {**line, "timestamp": 8000}])
+    with pytest.raises(ConfigError, match=r"line 2: the time 8 s is before .*sort the trace"):
+        read(path)
+
+
+@pytest.mark.parametrize("text", ["", "hello\n", "a,b,c\n1,2,3\n"])
+def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trace"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="allowed: Mooncake"):
+        read(path)
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read(tmp_path / "absent")
