@@ -47,7 +47,10 @@ fn what_python_writes_is_read() {
 #[test]
 fn mistakes_are_named_with_their_value() {
     let cases = [
-        (with("eviction_policy", "mru"), vec!["mru", "lru", "s3fifo", "density"]),
+        (
+            with("eviction_policy", "mru"),
+            vec!["mru", "lru", "s3fifo", "density"],
+        ),
         (with("copy_threads", 0), vec!["copy_threads = 0", "1 to 64"]),
         (with("max_rate_bytes_s", 1000), vec!["max_rate = 1000", "1048576"]),
         (with("lease_ttl_s", 0), vec!["lease_ttl = 0"]),
