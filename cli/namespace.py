@@ -38,7 +38,10 @@ def list_(
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """List the namespaces: what each has in memory and on ssd, its hits, pin and quota."""
+    """List the namespaces and what each has.
+
+    In memory and on ssd, with its hits, pin and quota.
+    """
     context: AppContext = ctx.obj
     found = namespaces(daemon(context, socket, config, timeout).status())
     if json:
@@ -69,9 +72,9 @@ def evict(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Evict all blocks of a namespace from all tiers, after a confirmation.
+    """Evict a namespace from all tiers.
 
-    Those in use stay.
+    After a confirmation; blocks in use stay.
     """
     context: AppContext = ctx.obj
     client = daemon(context, socket, config, timeout)
@@ -128,7 +131,10 @@ def quota(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Limit the memory that a namespace takes; what it has beyond goes at once."""
+    """Limit the memory that a namespace takes.
+
+    What it has beyond goes at once, unless it is in use.
+    """
     limit = None if amount.strip().lower() == "none" else amount_field("AMOUNT", amount)
     operated = _operate(
         ctx, "namespace-quota", socket, config, timeout, namespace=namespace, quota=limit

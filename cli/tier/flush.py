@@ -20,7 +20,7 @@ def flush(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Wait until what a tier has outlives more than now.
+    """Bring what a tier has to where it is safer.
 
     memory: write what is not on ssd yet to it. ssd: wait until what is on its way to the disks
     outlives a loss of power.

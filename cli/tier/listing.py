@@ -17,7 +17,10 @@ def listing(
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """List the tiers: where they are, how large, how full, and how they do."""
+    """List the tiers and how they do.
+
+    Where they are, how large, how full, and what is wrong with them.
+    """
     context: AppContext = ctx.obj
     found = parts(daemon(context, socket, config, timeout).status())
     if json:

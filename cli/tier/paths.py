@@ -25,9 +25,9 @@ def add(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Give the ssd tier one more path, until the daemon's next start.
+    """Give the ssd tier one more path.
 
-    Blocks of an earlier daemon that are there are found again.
+    It holds until the daemon's next start. Blocks of an earlier daemon that are there are found again.
     """
     context: AppContext = ctx.obj
     try:
@@ -55,9 +55,9 @@ def remove(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Take a path from the ssd tier, until the daemon's next start.
+    """Take a path from the ssd tier.
 
-    What is on its way to the disk is written first. Its files stay, unless they are to be deleted,
+    It holds until the daemon's next start. What is on its way to the disk is written first. Its files stay, unless they are to be deleted,
     and `pegaflow tier add-path` finds their blocks again.
     """
     context: AppContext = ctx.obj

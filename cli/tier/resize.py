@@ -25,9 +25,9 @@ def resize(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Give a tier another size, until the daemon's next start.
+    """Give a tier another size.
 
-    A smaller one evicts what is coldest, after a confirmation. The ssd tier's path may be left out
+    It holds until the daemon's next start. A smaller one evicts what is coldest, after a confirmation. The ssd tier's path may be left out
     where there is one only.
     """
     context: AppContext = ctx.obj

@@ -109,3 +109,12 @@ def test_check_makes_nothing(pegaflow: CommandLine, tmp_path: Path) -> None:
     pegaflow.environ["PEGAFLOW_SSD"] = f"{tmp_path}/ssd=64MiB"
     assert pegaflow("config", "check").code == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_check_finds_an_ssd_path_that_is_a_file(pegaflow: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    pegaflow.environ["PEGAFLOW_SSD"] = f"{file}=64MiB"
+    outcome = pegaflow("config", "check")
+    assert outcome.code == 5
+    assert f'ssd path "{file}" is no directory' in outcome.out
