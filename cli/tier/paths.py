@@ -27,7 +27,8 @@ def add(
 ) -> None:
     """Give the ssd tier one more path.
 
-    It holds until the daemon's next start. Blocks of an earlier daemon that are there are found again.
+    It holds until the daemon's next start. Blocks of an earlier daemon that are there are found
+    again.
     """
     context: AppContext = ctx.obj
     try:
@@ -57,8 +58,9 @@ def remove(
 ) -> None:
     """Take a path from the ssd tier.
 
-    It holds until the daemon's next start. What is on its way to the disk is written first. Its files stay, unless they are to be deleted,
-    and `pegaflow tier add-path` finds their blocks again.
+    It holds until the daemon's next start. What is on its way to the disk is written first. Its
+    files stay, unless they are to be deleted, and `pegaflow tier add-path` finds their blocks
+    again.
     """
     context: AppContext = ctx.obj
     where = path_field("PATH", path)

@@ -27,8 +27,8 @@ def resize(
 ) -> None:
     """Give a tier another size.
 
-    It holds until the daemon's next start. A smaller one evicts what is coldest, after a confirmation. The ssd tier's path may be left out
-    where there is one only.
+    It holds until the daemon's next start. A smaller one evicts what is coldest, after a
+    confirmation. The ssd tier's path may be left out where there is one only.
     """
     context: AppContext = ctx.obj
     (tier, where), size_bytes = target(tier, path), size_field("SIZE", size)
