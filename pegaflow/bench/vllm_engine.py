@@ -23,7 +23,6 @@ Prompt = Sequence[int]
 _DRIVER: Final = "pegaflow.bench.vllm_driver"
 _ATTACH_S: Final = 60.0
 _RESET_S: Final = 60.0
-_LOG_BYTES: Final = 1500
 _SHORT: Final = 8
 """Tokens of a prompt that leaves nothing in a cache."""
 _FIRST_WORD: Final = 4
@@ -195,18 +194,18 @@ class VllmEngine:
     def _read(self) -> dict[str, Any]:
         line = self._answers.readline()
         if not line:
-            self._process.wait()
-            raise PegaflowError(f"vLLM has ended: {self._why()}")
+            status = self._process.wait()
+            raise PegaflowError(f"vLLM has ended with exit status {status}: {self._why()}")
         message: dict[str, Any] = json.loads(line)
         if "failed" in message:
             raise PegaflowError(f"vLLM failed: {message['failed']}")
         return message
 
     def _why(self) -> str:
-        """The last error in the log, else its end."""
+        """The last error in the log, else its last line."""
         lines = self._log.read_text(errors="replace").splitlines()
         errors = [line.strip() for line in lines if "Error: " in line or "Exception: " in line]
-        return errors[-1] if errors else " ".join(lines)[-_LOG_BYTES:]
+        return next(reversed(errors or lines), "its log is empty")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ PROMPTS: Final = 8
 _MOST_MS: Final = {DEFAULT: 61.0, ACROSS: 57.0}
 _PASSES: Final = 2
 _GENERATE: Final = 16
-_RESERVED_BYTES: Final = 24 << 30
+_RESERVED_BYTES: Final = 48 << 30
 _LEAST_LARGE_BYTES: Final = 64 << 30
 """A machine whose memory grows as it is used says at first that it has less."""
 
