@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.bench.rows import Row, median
+from tests.bench.rows import Row
 
 _NATIVE: Final = Path(__file__).resolve().parents[2] / "native"
 _COMMAND: Final = ("cargo", "bench", "--locked", "-p", "pegaflow-core", "--bench", "ssd_tier", "--")
@@ -34,7 +35,7 @@ def rows() -> Iterator[Row]:
         place = Path(name)
         beside = shutil.which("fio") is not None
         rounds = [_round(place, beside, index == 0) for index in range(_ROUNDS)]
-    measured = {key: median([one[key] for one in rounds if key in one], 2) for key in rounds[0]}
+    measured = {key: _median([one[key] for one in rounds if key in one], 3) for key in rounds[0]}
     for key, value in measured.items():
         yield _row(key, value)
     for pages in _PAGES:
@@ -45,9 +46,13 @@ def rows() -> Iterator[Row]:
                     100 * one[f"ssd {kind}, {pages}"] / one[f"fio {kind}, {pages}"]
                     for one in rounds
                 ]
-                yield Row(row, median(shares), "%", share, "least")
+                yield Row(row, _median(shares, 1), "%", share, "least")
             else:
                 yield Row(row, "not measured: install fio to compare with it", "%", share, "least")
+
+
+def _median(values: Sequence[float], digits: int) -> float:
+    return round(statistics.median(values), digits)
 
 
 def _row(name: str, value: float) -> Row:
@@ -68,14 +73,16 @@ def _round(place: Path, beside: bool, recovers: bool) -> dict[str, float]:
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     measured = {str(line["name"]): float(line["value"]) for line in lines}
     if beside:
+        file = place / "fio"
+        depth = _UNDER_WAY_BYTES // _WRITE_BYTES
+        write = ("--rw=write", f"--bs={_WRITE_BYTES}", f"--iodepth={depth}", "--end_fsync=1")
+        # The tier's segments have been filled before, too.
+        _fio(file, write, "write")
         for pages, page_bytes in _PAGES.items():
-            file = place / "fio"
-            write = ("--rw=write", f"--bs={_WRITE_BYTES}", "--end_fsync=1")
-            depth = _UNDER_WAY_BYTES // _WRITE_BYTES
-            measured[f"fio write, {pages}"] = _fio(file, (*write, f"--iodepth={depth}"), "write")
+            measured[f"fio write, {pages}"] = _fio(file, write, "write")
             read = ("--rw=randread", f"--bs={page_bytes}", f"--iodepth={_READS}")
             measured[f"fio read, {pages}"] = _fio(file, read, "read")
-            file.unlink()
+        file.unlink()
     return measured
 
 
@@ -86,5 +93,5 @@ def _fio(file: Path, pattern: Sequence[str], kind: str) -> float:
     report: Mapping[str, Any] = json.loads(subprocess.check_output(command, text=True))
     job = report["jobs"][0]
     # The run time of the job has the last fsync in it; the rate of the kind has not.
-    seconds = max(job["job_runtime"], job[kind]["runtime"]) / 1000
+    seconds = float(max(job["job_runtime"], job[kind]["runtime"])) / 1000
     return float(job[kind]["io_bytes"]) / seconds / 1e9
