@@ -62,7 +62,7 @@ def _row(name: str, value: float) -> Row:
         return Row(name, value, "bytes", _MEMORY_BYTES)
     if name.endswith("of one core"):
         return Row(name, value, "%")
-    return Row(name, value, "blocks/s" if "4 KiB" in name else "GB/s")
+    return Row(name, value, "blocks/s" if name == "ssd write, 4 KiB pages" else "GB/s")
 
 
 def _round(place: Path, beside: bool, recovers: bool) -> dict[str, float]:
