@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use rand::Rng;
@@ -120,8 +120,11 @@ impl FaultEngine {
             let (disk, queue) = (disk.clone(), Arc::clone(&queue));
             move || {
                 while let Some(op) = queue.next() {
-                    let delay = disk.0.lock().faults.delay;
-                    thread::sleep(delay);
+                    let start = Instant::now();
+                    // Also when it was made shorter meanwhile.
+                    while start.elapsed() < disk.0.lock().faults.delay {
+                        thread::sleep(Duration::from_millis(1));
+                    }
                     let result = disk.transfer(&op);
                     (op.done)(result);
                 }

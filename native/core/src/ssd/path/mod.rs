@@ -33,7 +33,7 @@ use crate::error::{Error, ErrorKind};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// How long a disk may answer nothing before its path is not used: one that is slow answers something.
-const STALL: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
+const STALL: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 30 });
 /// Reads that fail one after another before the path is looked at anew.
 const MOST_READ_ERRORS: u64 = 3;
 

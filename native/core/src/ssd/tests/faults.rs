@@ -200,7 +200,7 @@ fn what_waits_is_told_when_no_path_is_left() {
     let disk = Disk::default();
     let mut fixture = Fixture::open_disk(&dir, &disk);
     disk.set(Faults {
-        delay: Duration::from_secs(1),
+        delay: Duration::from_secs(600),
         ..Faults::default()
     });
     // More than a path takes at one time.
@@ -233,7 +233,7 @@ fn a_path_that_answers_nothing_is_offline_until_it_does() {
     let hash = fixture.write();
     fixture.flush();
     disk.set(Faults {
-        delay: Duration::from_secs(6),
+        delay: Duration::from_secs(600),
         ..Faults::default()
     });
     let (accepted, ended) = fixture.begin([1; 32]);
