@@ -308,6 +308,24 @@ fn a_path_on_tmpfs_works() {
 }
 
 #[test]
+fn a_file_system_that_refuses_direct_reads_is_used_through_the_kernels_cache() {
+    let dir = TempDir::new().unwrap();
+    let disk = Disk::default();
+    disk.set(Faults {
+        reads: Some(libc::EINVAL),
+        ..Faults::default()
+    });
+    let mut fixture = Fixture::open_disk(&dir, &disk);
+    disk.set(Faults::default());
+    let path = fixture.path();
+    assert_eq!((path.state.name(), path.is_direct), ("online", false));
+    let hashes = fixture.write_many(20);
+    assert!(hashes.iter().all(|hash| fixture.has(hash)));
+    assert_eq!(fixture.check_all(), 20);
+    fixture.close();
+}
+
+#[test]
 fn waiting_reads_go_loads_first_and_can_be_taken_back() {
     let dir = TempDir::new().unwrap();
     let disk = Disk::default();
