@@ -134,7 +134,9 @@ fn fit_capacity(ring: &mut Ring, used: &mut Vec<(SegmentHeader, Arc<File>)>, cap
         sizes.sum::<u64>()
     };
     ring.shrink(capacity.saturating_sub(bytes(used)))?;
-    while ring.used() + bytes(used) > capacity && !used.is_empty() {
+    let new_bytes = super::segment_bytes(capacity) + FILE_OVERHEAD;
+    let missing = |segments: usize| LEAST_SEGMENTS.saturating_sub(segments) as u64 * new_bytes;
+    while ring.used() + bytes(used) + missing(ring.segments() + used.len()) > capacity && !used.is_empty() {
         let (header, file) = used.remove(0);
         drop(file);
         ring.directory.delete_segment(header.number)?;

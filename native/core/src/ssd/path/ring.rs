@@ -44,13 +44,11 @@ pub(super) struct Ring {
 
 /// What came of the wish for an empty segment.
 #[derive(Debug)]
-pub(super) enum Next {
-    /// It is the head now.
-    Opened,
-    /// One has to be emptied first.
-    Reclaim,
-    /// As `Reclaim`, though the capacity would allow one more: the file system is full.
-    Full(Error),
+pub(super) struct Next {
+    /// It is the head now; one has to be emptied first otherwise.
+    pub(super) is_open: bool,
+    /// Why there is none of the size that the capacity asks for, though it would allow one: the file system is full.
+    pub(super) full: Option<Error>,
 }
 
 impl Ring {
@@ -74,14 +72,19 @@ impl Ring {
         self.open.back_mut().filter(|_| self.has_head)
     }
 
-    /// Bytes that all files take.
-    pub(super) fn used(&self) -> u64 {
+    /// Bytes of each segment.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = u64> {
         let full = self.full.iter().map(|(_, segment)| segment.bytes);
         let open = self.open.iter().map(|open| open.segment.bytes);
         let draining = self.draining.iter().map(|(segment, _)| segment.bytes);
         let free = self.free.iter().map(|segment| segment.bytes);
-        let files = full.chain(open).chain(draining).chain(free);
-        IDENTITY_BYTES + self.lost + files.map(|bytes| bytes + FILE_OVERHEAD).sum::<u64>()
+        full.chain(open).chain(draining).chain(free)
+    }
+
+    /// Bytes that all files take.
+    pub(super) fn used(&self) -> u64 {
+        let files = self.sizes().map(|bytes| bytes + FILE_OVERHEAD);
+        IDENTITY_BYTES + self.lost + files.sum::<u64>()
     }
 
     /// How many segments there are.
@@ -108,15 +111,9 @@ impl Ring {
     /// Makes an empty segment the head.
     pub(super) fn advance(&mut self, path: &Arc<Path>) -> Result<Next> {
         self.has_head = false;
-        let mut full = None;
-        if self.free.is_empty() {
-            match self.grow(path.capacity()) {
-                Err(error) if error.kind() == ErrorKind::NoSpace => full = Some(error),
-                grown => drop(grown?),
-            }
-        }
-        let Some(free) = self.free.pop() else {
-            return Ok(full.map_or(Next::Reclaim, Next::Full));
+        let (free, full) = self.take_free(path.capacity())?;
+        let Some(free) = free else {
+            return Ok(Next { is_open: false, full });
         };
         let header = self.header(free.number, free.bytes, self.next_generation);
         self.next_generation += 1;
@@ -134,7 +131,29 @@ impl Ring {
         let id = id.ok_or_else(|| Error::new(ErrorKind::Limit, "the ssd tier has too many segments"))?;
         self.open.push_back(OpenSegment::new(segment, id, &header));
         self.has_head = true;
-        Ok(Next::Opened)
+        Ok(Next { is_open: true, full })
+    }
+
+    /// A free segment of the size that `capacity` asks for, for which those of other sizes are deleted; one of those while the
+    /// file system has no room for it, and why it has none.
+    fn take_free(&mut self, capacity: u64) -> Result<(Option<FreeSegment>, Option<Error>)> {
+        let bytes = super::segment_bytes(capacity);
+        loop {
+            if let Some(at) = self.free.iter().position(|free| free.bytes == bytes) {
+                return Ok((Some(self.free.swap_remove(at)), None));
+            }
+            match self.grow(capacity) {
+                Ok(true) => {}
+                Ok(false) => match self.free.pop() {
+                    Some(other) => self.directory.delete_segment(other.number)?,
+                    None => return Ok((None, None)),
+                },
+                Err(error) if error.kind() == ErrorKind::NoSpace && self.segments() > 0 => {
+                    return Ok((self.free.pop(), Some(error)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Takes no more blocks into the head.

@@ -97,12 +97,14 @@ impl Writer {
     }
 
     /// Answers those whose wish has come true.
-    pub(super) fn answer(&mut self) {
+    pub(super) fn answer(&mut self) -> Result<()> {
         if self.wishes.end.is_some() {
             self.safety.want();
         }
         let is_small = self.ring.used() <= self.path.capacity();
-        if is_small {
+        if is_small && !self.wishes.resizes.is_empty() {
+            self.grow_again()?;
+            self.report();
             for reply in self.wishes.resizes.drain(..) {
                 drop(reply.send(Ok(Evicted::default())));
             }
@@ -120,6 +122,7 @@ impl Writer {
             self.wake_for_more();
         }
         self.answer_flushes();
+        Ok(())
     }
 
     /// There is more to evict, unless something is waited for.

@@ -126,7 +126,7 @@ impl Writer {
         self.keep_used()?;
         self.ring.settle(&self.path);
         self.report();
-        self.answer();
+        self.answer()?;
         self.sync_if_due();
         if self.is_finished() {
             return Ok(false);
@@ -252,22 +252,18 @@ impl Writer {
     pub(super) fn advance(&mut self) -> Result<bool> {
         self.ring.close_head();
         self.ring.settle(&self.path);
-        match self.ring.advance(&self.path)? {
-            Next::Opened => {
-                self.grow_again()?;
-                self.begin_keeping();
-                Ok(true)
-            }
-            Next::Reclaim => {
-                self.reclaim()?;
-                Ok(false)
-            }
-            Next::Full(error) => {
-                self.degrade(&error);
-                self.reclaim()?;
-                Ok(false)
-            }
+        let Next { is_open, full } = self.ring.advance(&self.path)?;
+        match &full {
+            Some(error) => self.degrade(error),
+            None if is_open => self.grow_again()?,
+            None => {}
         }
+        if is_open {
+            self.begin_keeping();
+        } else {
+            self.reclaim()?;
+        }
+        Ok(is_open)
     }
 
     /// Lets go of the oldest segment without keeping more of it.
@@ -309,7 +305,7 @@ impl Writer {
     }
 
     /// A path that was degraded tries to take all of its capacity.
-    fn grow_again(&mut self) -> Result<()> {
+    pub(super) fn grow_again(&mut self) -> Result<()> {
         if self.path.status.lock().state == PathState::Online {
             return Ok(());
         }
@@ -423,10 +419,11 @@ impl Writer {
         status.used = self.ring.used();
         status.segments = self.ring.segments() as u64;
         status.free_segments = self.ring.free.len() as u64;
-        let sizes = self.ring.free.iter().map(|free| free.bytes);
-        let heads = self.ring.open.iter().map(|open| open.segment.bytes);
-        let full = self.ring.full.iter().map(|(_, segment)| segment.bytes);
-        let smallest = sizes.chain(heads).chain(full).min().unwrap_or(0);
-        status.largest_block = OpenSegment::largest_block(smallest);
+        let mut bytes = segment_bytes(self.path.capacity());
+        if matches!(status.state, PathState::Degraded { .. }) {
+            // The next may be any of those that there are.
+            bytes = self.ring.sizes().fold(bytes, u64::min);
+        }
+        status.largest_block = OpenSegment::largest_block(bytes);
     }
 }

@@ -8,4 +8,5 @@ mod format;
 mod lifecycle;
 mod power;
 mod refusal;
+mod resize;
 mod reuse;

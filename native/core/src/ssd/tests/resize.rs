@@ -1,0 +1,104 @@
+//! Capacities that change, from and to those that ask for segments of another size.
+
+use tempfile::TempDir;
+
+use super::fixture::{CAPACITY, Fixture, KEY, config, deadline, geometry};
+use crate::ssd::io::fault::{Disk, Faults};
+use crate::ssd::*;
+
+const MIB: u64 = 1 << 20;
+/// With segments of 16 MiB.
+const LARGE: u64 = 1 << 30;
+/// Larger than a segment of the smallest capacity.
+const LARGE_BLOCK: u64 = 6 * MIB;
+
+fn open(dir: &TempDir, disk: &Disk, capacity: u64) -> Fixture {
+    let mut config = config(dir.path());
+    config.paths[0].capacity = capacity;
+    Fixture::open_with(config, Box::new(disk.clone())).unwrap()
+}
+
+/// Has the fixture write blocks of one page of so many bytes.
+fn use_blocks_of(fixture: &mut Fixture, bytes: u64) {
+    let key = SpaceKey {
+        group: bytes as u32,
+        ..KEY
+    };
+    fixture.space = fixture.ssd.space(key, &geometry(&[bytes])).unwrap();
+    fixture.pages = vec![bytes];
+    fixture.saved.clear();
+}
+
+#[test]
+fn a_path_that_is_made_smaller_than_its_segments_takes_blocks_before_and_after_it_is_made_larger() {
+    for is_closed_between in [false, true] {
+        let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+        let mut fixture = open(&dir, &disk, LARGE);
+        use_blocks_of(&mut fixture, LARGE_BLOCK);
+        fixture.write_many(6);
+        for (capacity, bytes) in [
+            (CAPACITY, MIB),
+            (LARGE, LARGE_BLOCK),
+            (2 * CAPACITY, MIB),
+            (LARGE / 2, LARGE_BLOCK),
+        ] {
+            if is_closed_between {
+                fixture.close();
+                drop(fixture);
+                fixture = open(&dir, &disk, capacity);
+            } else {
+                fixture.ssd.resize(dir.path(), capacity, deadline()).unwrap();
+            }
+            use_blocks_of(&mut fixture, bytes);
+            // More than a path of the smallest capacity has room for.
+            fixture.write_many((CAPACITY * 5 / 4 / bytes) as usize);
+            let path = fixture.path();
+            assert_eq!(path.state, PathState::Online);
+            assert!(path.used <= capacity, "{path:?}");
+            assert!(path.blocks > 2, "{path:?}");
+        }
+        fixture.close();
+    }
+}
+
+#[test]
+fn a_path_that_is_full_of_small_segments_takes_large_blocks_once_it_was_made_larger() {
+    let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+    let mut fixture = open(&dir, &disk, CAPACITY);
+    fixture.write_many(500);
+    let capacity = LARGE / 2;
+    fixture.ssd.resize(dir.path(), capacity, deadline()).unwrap();
+    use_blocks_of(&mut fixture, LARGE_BLOCK);
+    fixture.write_many(12);
+    let path = fixture.path();
+    assert!(path.used <= capacity && path.blocks == 12, "{path:?}");
+    fixture.close();
+}
+
+#[test]
+fn the_reason_of_a_full_file_system_goes_with_a_capacity_that_is_there() {
+    let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+    let mut fixture = open(&dir, &disk, 4 * CAPACITY);
+    fixture.write_many(500);
+    disk.set(Faults {
+        allocations: Some(libc::ENOSPC),
+        ..Faults::default()
+    });
+    fixture.write_many(700);
+    assert_eq!(fixture.path().state.name(), "degraded");
+    let used = fixture.path().used;
+    fixture.ssd.resize(dir.path(), used, deadline()).unwrap();
+    assert_eq!(
+        fixture.path().state,
+        PathState::Online,
+        "all of its capacity is there"
+    );
+    fixture.ssd.resize(dir.path(), 4 * CAPACITY, deadline()).unwrap();
+    fixture.write_many(200);
+    assert_eq!(fixture.path().state.name(), "degraded");
+    disk.set(Faults::default());
+    fixture.ssd.resize(dir.path(), 2 * CAPACITY, deadline()).unwrap();
+    assert_eq!(fixture.path().state, PathState::Online);
+    fixture.write_many(50);
+    fixture.close();
+}
