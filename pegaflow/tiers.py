@@ -46,13 +46,17 @@ def parts_of(
     """The parts of ``tier`` that a command is about: the one at ``path``, or all.
 
     Raises ``ConfigError`` when there is none such, or several where only a ``single`` one can be
-    meant, and ``PegaflowError`` when there is no such tier.
+    meant, and ``PegaflowError`` when there is no such tier, or no path of it.
     """
     if tier == "memory" and path is not None:
         raise ConfigError(f"path {path} is given, and the memory tier has no paths; leave it out")
     found = [part for part in parts(status) if part.tier == tier]
     if not found:
-        raise PegaflowError("the daemon has no ssd tier; start it with --ssd PATH=SIZE")
+        raise PegaflowError(
+            "the daemon has no ssd tier; start it with --ssd PATH=SIZE"
+            if status.ssd is None
+            else "the ssd tier has no path now; `pegaflow tier add-path PATH=SIZE` gives it one"
+        )
     names = ", ".join(part.name for part in found)
     if path is not None:
         found = [part for part in found if part.path == path]

@@ -143,6 +143,15 @@ def test_without_an_ssd_tier_it_fails_and_says_how_to_have_one(pegaflow: Command
     assert "start it with --ssd PATH=SIZE" in outcome.err
 
 
+def test_without_any_path_it_fails_and_says_how_to_have_one(pegaflow: CommandLine) -> None:
+    document = status_document(ssd=status_document()["ssd"] | {"paths": []})
+    pegaflow.daemon = StandInDaemon("/unused", status_answer=json.dumps(document))
+    for command in (["evict", "ssd", "10%"], ["drain", "ssd"], ["resize", "ssd", "1gb"]):
+        outcome = pegaflow("tier", *command, "--yes")
+        assert (outcome.code, outcome.out) == (1, "")
+        assert "`pegaflow tier add-path PATH=SIZE` gives it one" in outcome.err
+
+
 @pytest.mark.parametrize("command", [["list"], ["resize", "memory", "1gb"]])
 def test_without_a_daemon_it_is_unreachable(pegaflow: CommandLine, command: list[str]) -> None:
     assert pegaflow("tier", *command).code == 3

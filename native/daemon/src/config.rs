@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 mod ssd;
 
+pub(crate) use ssd::check_path;
 pub use ssd::{SsdAdmission, SsdEngine, SsdPath};
 
 /// The longest path that Linux can bind a Unix socket to.

@@ -30,6 +30,7 @@ pub use config::{IoEngineKind, MIN_CAPACITY, SsdConfig, SsdPathConfig};
 pub use extent::Extent;
 #[cfg(test)]
 pub(crate) use io::fault::{Disk, Faults};
+pub use paths::check_capacity;
 pub use read::ReadTicket;
 pub use snapshot::{
     FIRST_LATENCY_BOUND_NS, LATENCY_BUCKETS, LatencyCounts, PathState, Recovery, SsdPathSnapshot, SsdRate,

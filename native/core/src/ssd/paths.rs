@@ -214,7 +214,11 @@ impl Answer {
     }
 }
 
-fn check_capacity(dir: &FilePath, capacity: u64) -> Result<()> {
+/// Refuses a capacity that no path can have.
+///
+/// # Errors
+/// `Config` below [`MIN_CAPACITY`].
+pub fn check_capacity(dir: &FilePath, capacity: u64) -> Result<()> {
     if capacity >= MIN_CAPACITY {
         return Ok(());
     }

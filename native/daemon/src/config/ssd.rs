@@ -1,17 +1,14 @@
 //! The settings of the ssd tier.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pegaflow_core::error::Result;
-use pegaflow_core::ssd::{IoEngineKind, SsdConfig, SsdPathConfig};
+use pegaflow_core::ssd::{IoEngineKind, SsdConfig, SsdPathConfig, check_capacity};
 use pegaflow_core::store::{Admission, TierConfig};
 use serde::{Deserialize, Serialize};
 
 use super::{DaemonConfig, refused};
 
-/// The least that a path may hold.
-const CAPACITY_BYTES_MIN: u64 = 64 << 20;
 /// Above this nothing would ever be fetched.
 const MIN_BENEFIT_MAX: f64 = 1000.0;
 
@@ -93,25 +90,44 @@ impl DaemonConfig {
     }
 }
 
+/// Refuses a path that a tier cannot have beside its `others`.
+///
+/// # Errors
+/// `Config`, naming the path and what is allowed.
+pub(crate) fn check_path(path: &Path, others: &[impl AsRef<Path>]) -> Result<()> {
+    if !path.is_absolute() {
+        return Err(refused(format!(
+            "ssd path {path:?} is relative: give it from / on"
+        )));
+    }
+    // Lists, logs and confirmations have a path on one line.
+    if path.to_string_lossy().chars().any(char::is_control) {
+        return Err(refused(format!(
+            "ssd path {path:?} has a control character: give one without"
+        )));
+    }
+    let mut others = others.iter().map(AsRef::as_ref);
+    let is_nested = |other: &&Path| path != *other && (path.starts_with(other) || other.starts_with(path));
+    match others.find(is_nested) {
+        None => Ok(()),
+        Some(other) => Err(refused(format!(
+            "ssd paths {path:?} and {other:?} are one in the other: give each a directory of its own"
+        ))),
+    }
+}
+
 /// Refuses values that no ssd tier can have.
 pub(super) fn check(config: &DaemonConfig) -> Result<()> {
-    let mut paths = BTreeSet::new();
+    let mut paths: Vec<&Path> = Vec::new();
     for SsdPath { path, capacity_bytes } in &config.ssd {
-        if !path.is_absolute() {
-            return Err(refused(format!(
-                "ssd path {path:?} is relative: give it from / on"
-            )));
-        }
-        if *capacity_bytes < CAPACITY_BYTES_MIN {
-            return Err(refused(format!(
-                "ssd path {path:?} has a capacity of {capacity_bytes} bytes: at least {CAPACITY_BYTES_MIN} are needed"
-            )));
-        }
-        if !paths.insert(path) {
+        if paths.contains(&path.as_path()) {
             return Err(refused(format!(
                 "ssd path {path:?} is there twice: name each once"
             )));
         }
+        check_path(path, &paths)?;
+        check_capacity(path, *capacity_bytes)?;
+        paths.push(path);
     }
     if config.ssd_write_budget_bytes == Some(0) {
         return Err(refused(

@@ -27,6 +27,30 @@ fn an_ssd_path_is_named_once() {
 }
 
 #[test]
+fn no_ssd_path_is_in_another_one() {
+    let ssd = |one: &str, other: &str| {
+        json!([
+            {"path": one, "capacity_bytes": 1 << 30},
+            {"path": other, "capacity_bytes": 1 << 30},
+        ])
+    };
+    for (one, other) in [("/a", "/a/b"), ("/a/b/c", "/a"), ("/", "/a")] {
+        let error = with("ssd", ssd(one, other)).unwrap_err();
+        assert!(error.message().contains("one in the other"), "{error}");
+    }
+    with("ssd", ssd("/a", "/ab")).unwrap();
+}
+
+#[test]
+fn a_path_may_be_as_small_as_the_tier_can_have_it() {
+    use pegaflow_core::ssd::MIN_CAPACITY;
+
+    with("ssd", ssd("/a", MIN_CAPACITY)).unwrap();
+    let error = with("ssd", ssd("/a", MIN_CAPACITY - 1)).unwrap_err();
+    assert!(error.message().contains(&MIN_CAPACITY.to_string()), "{error}");
+}
+
+#[test]
 fn what_python_writes_is_read() {
     // Every field of pegaflow.config.DaemonConfig.
     let json = json!({
@@ -57,7 +81,11 @@ fn mistakes_are_named_with_their_value() {
         (with("verify", "never"), vec!["never", "always", "first", "off"]),
         (with("scrub_period_s", 0), vec!["scrub_period = 0"]),
         (with("ssd", ssd("relative", 1 << 30)), vec!["\"relative\"", "/"]),
-        (with("ssd", ssd("/a", 5)), vec!["/a", "5 bytes"]),
+        (with("ssd", ssd("/a", 5)), vec!["5 bytes for /a", "33554432"]),
+        (
+            with("ssd", ssd("/a\nb", 1 << 30)),
+            vec!["/a\\nb", "control character"],
+        ),
         (with("ssd_engine", "aio"), vec!["aio", "auto", "uring", "psync"]),
         (with("ssd_admission", "some"), vec!["some", "all", "reused"]),
         (with("ssd_write_budget_bytes", 0), vec!["ssd_write_budget = 0"]),

@@ -1,6 +1,6 @@
 //! Limiting the memory that a namespace takes.
 
-use pegaflow_core::error::Result;
+use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,14 @@ impl Operate for NamespaceQuota {
         let namespace = self.namespace.known_or_whole(daemon)?;
         let pool_bytes = daemon.store.pool_snapshot().bytes;
         let quota_bytes = self.quota.map(|quota| quota.of(pool_bytes));
+        if let Some(bytes) = quota_bytes.filter(|&bytes| bytes > pool_bytes) {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "a quota of {bytes} bytes is more than the pool's {pool_bytes}: give at most that, or none for no limit"
+                ),
+            ));
+        }
         daemon.store.set_quota(&namespace, quota_bytes)?;
         Ok(Limited {
             namespace: name_of(&namespace),

@@ -66,6 +66,18 @@ pub(super) fn ssd(daemon: &Daemon) -> Result<&Arc<Ssd>> {
     })
 }
 
+/// The ssd tier of a daemon, which has a path that blocks can be on.
+pub(super) fn ssd_with_paths(daemon: &Daemon) -> Result<&Arc<Ssd>> {
+    let ssd = ssd(daemon)?;
+    if ssd.snapshot().paths.is_empty() {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            "the ssd tier has no path now: `pegaflow tier add-path PATH=SIZE` gives it one",
+        ));
+    }
+    Ok(ssd)
+}
+
 /// The path that is named, or all of them.
 ///
 /// # Errors

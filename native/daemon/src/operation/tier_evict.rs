@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Amount;
-use super::tier::{PATIENCE, Tier, TierPath, paths, refuse_path, ssd};
+use super::tier::{PATIENCE, Tier, TierPath, paths, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 /// Steps in which much is evicted from ssd, between which the eviction can be cancelled.
@@ -18,9 +18,8 @@ const STEPS: u64 = 32;
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierEvict {
     tier: Tier,
-    /// Of what the tier, or the path, has in use; null is all of it.
-    #[serde(default)]
-    amount: Option<Amount>,
+    /// Of what the tier, or the path, has in use.
+    amount: Amount,
     /// A path of the ssd tier; null is as much of each.
     #[serde(default)]
     path: Option<TierPath>,
@@ -41,9 +40,9 @@ impl Operate for TierEvict {
         match self.tier {
             Tier::Memory => {
                 refuse_path(self.path.as_ref())?;
-                evict_memory(daemon, self.amount, progress)
+                evict_memory(daemon, Some(self.amount), progress)
             }
-            Tier::Ssd => evict_ssd(daemon, self.path.as_ref(), self.amount, progress),
+            Tier::Ssd => evict_ssd(daemon, self.path.as_ref(), Some(self.amount), progress),
         }
     }
 }
@@ -68,7 +67,7 @@ pub(super) fn evict_ssd(
     amount: Option<Amount>,
     progress: &Progress,
 ) -> Result<Evicted> {
-    let ssd = ssd(daemon)?;
+    let ssd = ssd_with_paths(daemon)?;
     let affected = paths(ssd, path)?;
     let used_bytes = ssd
         .snapshot()

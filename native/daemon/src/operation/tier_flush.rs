@@ -9,7 +9,7 @@ use pegaflow_core::store::FlushProgress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{PATIENCE, Tier, ssd};
+use super::tier::{PATIENCE, Tier, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -32,7 +32,7 @@ impl Operate for TierFlush {
         let end = match self.tier {
             Tier::Memory => write_memory(daemon, progress)?,
             Tier::Ssd => {
-                ssd(daemon)?.flush(Instant::now() + PATIENCE)?;
+                ssd_with_paths(daemon)?.flush(Instant::now() + PATIENCE)?;
                 FlushProgress::default()
             }
         };
@@ -46,7 +46,7 @@ impl Operate for TierFlush {
 
 /// Writes what is in memory, and not on ssd yet, to it.
 pub(super) fn write_memory(daemon: &Daemon, progress: &Progress) -> Result<FlushProgress> {
-    ssd(daemon)?;
+    ssd_with_paths(daemon)?;
     let mut told = FlushProgress::default();
     daemon.store.flush(Instant::now() + PATIENCE, &mut |now| {
         let blocks = now.written_blocks + now.queued_blocks;

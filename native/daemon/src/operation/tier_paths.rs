@@ -9,14 +9,16 @@ use pegaflow_core::ssd::{PathFiles, SsdPathConfig};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{PATIENCE, TierPath, paths, ssd};
+use super::amount::Bytes;
+use super::tier::{PATIENCE, TierPath, paths, ssd, ssd_with_paths};
+use crate::config::check_path;
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierAddPath {
     path: TierPath,
-    size_bytes: u64,
+    size_bytes: Bytes,
 }
 
 #[derive(Debug, Deserialize)]
@@ -40,9 +42,11 @@ impl Operate for TierAddPath {
     type Outcome = Changed;
 
     fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
-        ssd(daemon)?.add_path(SsdPathConfig {
+        let ssd = ssd(daemon)?;
+        check_path(&self.path.0, &paths(ssd, None)?)?;
+        ssd.add_path(SsdPathConfig {
             dir: self.path.0.clone(),
-            capacity: self.size_bytes,
+            capacity: self.size_bytes.get(),
         })?;
         changed(daemon, &self.path)
     }
@@ -52,7 +56,7 @@ impl Operate for TierRemovePath {
     type Outcome = Changed;
 
     fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
-        let ssd = ssd(daemon)?;
+        let ssd = ssd_with_paths(daemon)?;
         paths(ssd, Some(&self.path))?;
         let changed = changed(daemon, &self.path)?;
         let files = if self.delete_files {

@@ -7,14 +7,15 @@ use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{PATIENCE, Tier, TierPath, one_path, refuse_path, ssd};
+use super::amount::Bytes;
+use super::tier::{PATIENCE, Tier, TierPath, one_path, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierResize {
     tier: Tier,
-    size_bytes: u64,
+    size_bytes: Bytes,
     /// The path of the ssd tier; may be left out where there is one only.
     #[serde(default)]
     path: Option<TierPath>,
@@ -42,7 +43,7 @@ impl Operate for TierResize {
 impl TierResize {
     fn memory(&self, daemon: &Daemon, progress: &Progress) -> Result<Resized> {
         refuse_path(self.path.as_ref())?;
-        let resized = daemon.store.resize_memory(self.size_bytes, progress)?;
+        let resized = daemon.store.resize_memory(self.size_bytes.get(), progress)?;
         Ok(Resized {
             before_bytes: resized.before_bytes,
             size_bytes: resized.bytes,
@@ -52,7 +53,7 @@ impl TierResize {
     }
 
     fn ssd(&self, daemon: &Daemon) -> Result<Resized> {
-        let ssd = ssd(daemon)?;
+        let ssd = ssd_with_paths(daemon)?;
         let path = one_path(ssd, self.path.as_ref())?;
         let look = || {
             let snapshot = ssd.snapshot();
@@ -60,7 +61,7 @@ impl TierResize {
             path.map_or((0, 0), |path| (path.capacity, path.evicted_blocks))
         };
         let (before_bytes, evicted_before) = look();
-        ssd.resize(&path, self.size_bytes, Instant::now() + PATIENCE)?;
+        ssd.resize(&path, self.size_bytes.get(), Instant::now() + PATIENCE)?;
         let (size_bytes, evicted_blocks) = look();
         Ok(Resized {
             before_bytes,

@@ -8,7 +8,7 @@ use pegaflow_core::ssd::VerifyProgress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{Tier, TierPath, paths, refuse_path, ssd};
+use super::tier::{Tier, TierPath, paths, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -55,7 +55,7 @@ impl TierVerify {
     }
 
     fn ssd(&self, daemon: &Daemon, progress: &Progress) -> Result<Verified> {
-        let ssd = ssd(daemon)?;
+        let ssd = ssd_with_paths(daemon)?;
         let paths = paths(ssd, self.path.as_ref())?;
         let all = ssd.snapshot().paths;
         let affected = all.iter().filter(|path| paths.contains(&path.dir));

@@ -9,8 +9,9 @@ use pegaflow_core::store::{WarmProgress, WarmRequest, WarmState};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::amount::Amount;
+use super::amount::{Amount, Bytes};
 use super::namespace::NamespacePrefix;
+use super::tier::ssd_with_paths;
 use crate::daemon::Daemon;
 
 /// How often it is looked at.
@@ -28,7 +29,7 @@ pub(crate) struct Warm {
     #[serde(default)]
     order: Order,
     #[serde(default)]
-    rate_bytes_per_s: Option<u64>,
+    rate_bytes_per_s: Option<Bytes>,
     #[serde(default)]
     dry_run: bool,
 }
@@ -74,7 +75,7 @@ impl Operate for Warm {
                 Order::Recent => BlockOrder::Recent,
                 Order::Frequent => BlockOrder::Frequent,
             },
-            bytes_per_s: self.rate_bytes_per_s,
+            bytes_per_s: self.rate_bytes_per_s.map(Bytes::get),
             is_dry_run: self.dry_run,
             may_evict: false,
         };
@@ -89,6 +90,7 @@ pub(super) fn fill_memory(daemon: &Daemon, progress: &Progress) -> Result<WarmPr
 }
 
 fn warm(daemon: &Daemon, request: WarmRequest, progress: &Progress) -> Result<WarmProgress> {
+    ssd_with_paths(daemon)?;
     let warming = daemon.store.warm(request)?;
     let mut told = WarmProgress::default();
     loop {

@@ -103,6 +103,23 @@ async fn what_cannot_be_read_is_refused_and_named() {
             json!({"operation": "tier-evict", "tier": "memory", "amount": 5}),
             "5",
         ),
+        (json!({"operation": "tier-evict", "tier": "memory"}), "amount"),
+        (
+            json!({"operation": "tier-evict", "tier": "memory", "amount": {"bytes": 0}}),
+            "0 bytes cannot be used",
+        ),
+        (
+            json!({"operation": "warm", "from": "ssd", "rate_bytes_per_s": 0}),
+            "0 bytes cannot be used",
+        ),
+        (
+            json!({"operation": "tier-resize", "tier": "memory", "size_bytes": 1_u64 << 63}),
+            "9223372036854775808 bytes cannot be used",
+        ),
+        (
+            json!({"operation": "namespace-quota", "namespace": "ab".repeat(32), "quota": {"bytes": 1_u64 << 62}}),
+            "more than the pool's",
+        ),
         (json!({"operation": "namespace-pin", "namespace": "xyz"}), "xyz"),
         (
             json!({"operation": "namespace-pin", "namespace": digits}),

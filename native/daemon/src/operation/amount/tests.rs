@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::Amount;
+use super::{Amount, Bytes};
 
 proptest! {
     #[test]
-    fn bytes_are_what_they_are(bytes: u64, whole: u64) {
+    fn bytes_are_what_they_are(bytes in 1..=i64::MAX as u64, whole: u64) {
         let amount: Amount = serde_json::from_value(json!({"bytes": bytes})).unwrap();
         prop_assert_eq!(amount.of(whole), bytes);
     }
@@ -27,6 +27,28 @@ proptest! {
         let refused = serde_json::from_value::<Amount>(json!({"percent": percent}));
         prop_assert!(refused.unwrap_err().to_string().contains("up to 100"));
     }
+}
+
+#[test]
+fn no_bytes_and_what_is_no_number_of_bytes_are_refused_with_what_is() {
+    let numbers = [
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(1_u64 << 63),
+        json!(u64::MAX),
+        json!(1e30),
+    ];
+    for number in numbers {
+        let refused = serde_json::from_value::<Bytes>(number.clone())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains(&number.to_string()) && refused.contains("from 1 to"),
+            "{refused}"
+        );
+    }
+    serde_json::from_value::<Bytes>(json!(null)).unwrap_err();
 }
 
 #[test]
