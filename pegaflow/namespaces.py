@@ -1,6 +1,7 @@
 """The namespaces of a daemon: what each has, over all its cache groups."""
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,8 +55,14 @@ def namespaces(status: Status) -> list[NamespaceTotal]:
 def named(status: Status, prefix: str) -> NamespaceTotal:
     """The one namespace that begins with ``prefix``.
 
-    Raises ``ConfigError`` when there are several, ``PegaflowError`` when there is none.
+    Raises ``ConfigError`` for what no namespace begins with, and when there are several,
+    ``PegaflowError`` when there is none.
     """
+    if re.fullmatch(r"[0-9a-fA-F]{1,64}", prefix) is None:
+        raise ConfigError(
+            f"namespace {prefix!r} cannot be used; allowed: 1 to 64 hexadecimal digits, as "
+            "`pegaflow namespace list` has them"
+        )
     found = [one for one in namespaces(status) if one.namespace.startswith(prefix.lower())]
     if not found:
         raise PegaflowError(

@@ -84,6 +84,17 @@ def test_a_prefix_must_tell_one_namespace(
     assert pegaflow.daemon.operations == []
 
 
+@pytest.mark.parametrize("prefix", ["", " ", "xyz", "ab ", "ab\n", "a" * 65])
+def test_what_is_no_namespace_evicts_not_even_the_only_one(
+    pegaflow: CommandLine, prefix: str
+) -> None:
+    pegaflow.daemon = StandInDaemon("/unused", status_answer=json.dumps(status_document()))
+    outcome = pegaflow("namespace", "evict", prefix, "--yes")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"namespace {prefix!r} cannot be used; allowed: 1 to 64 hexadecimal" in outcome.err
+    assert pegaflow.daemon.operations == []
+
+
 def test_pins_come_and_go(pegaflow: CommandLine) -> None:
     results = {
         f"namespace-{verb}": operated(f"namespace-{verb}", namespace=A, pinned=verb == "pin")
