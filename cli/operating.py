@@ -49,6 +49,7 @@ def operate(
         try:
             return Operated(_follow(operation, display), is_interrupted=False)
         except KeyboardInterrupt:
+            display.say("ending it; Ctrl-C once more leaves at once")
             operation.cancel()
             return Operated(_follow(operation, display), is_interrupted=True)
 

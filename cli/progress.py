@@ -15,21 +15,35 @@ if TYPE_CHECKING:
 _STEPS: Final = 10
 """Parts of an operation, a line for the end of each."""
 
+_IDLE_S: Final = 10.0
+"""So long without progress is told; again whenever it is twice as long."""
+
 
 class ProgressDisplay:
     """Shows progress on standard error, from ``delay_s`` seconds after its begin on."""
 
     def __init__(self, context: AppContext, title: str, delay_s: float) -> None:
-        self._begun = time.monotonic()
+        self._begun = self._changed = time.monotonic()
         self._delay_s = delay_s
+        self._idle_s = _IDLE_S
+        self._last: Progress | None = None
         self._shown: _Shown
         self._shown = (_Bar if context.stderr.isatty() else _Lines)(context, title)
 
     def update(self, progress: Progress) -> None:
-        """Show that it is so far."""
-        seconds = time.monotonic() - self._begun
-        if seconds >= self._delay_s:
-            self._shown.update(progress, seconds)
+        """Show that it is so far, and that it does not get further."""
+        now = time.monotonic()
+        if progress != self._last:
+            self._last, self._changed, self._idle_s = progress, now, _IDLE_S
+        if now - self._begun >= self._delay_s:
+            self._shown.update(progress, now - self._begun)
+        if (idle_s := now - self._changed) >= self._idle_s:
+            self._idle_s = 2 * idle_s
+            self.say(f"no progress for {format_duration(idle_s)}, the daemon works on it still")
+
+    def say(self, text: str) -> None:
+        """Write a line, whatever is shown."""
+        self._shown.say(text)
 
     def __enter__(self) -> Self:
         return self
@@ -48,6 +62,9 @@ class _Shown(Protocol):
 
     def update(self, progress: Progress, seconds: float) -> None:
         """Show that it is so far, so many seconds after its begin."""
+
+    def say(self, text: str) -> None:
+        """Write a line above what is shown."""
 
     def close(self) -> None:
         """Show nothing any more."""
@@ -68,6 +85,9 @@ class _Lines:
             percent = step * 100 // _STEPS
             note(self._context, f"{self._title}: {percent}%, {_sentence(progress, seconds)}")
 
+    def say(self, text: str) -> None:
+        note(self._context, f"{self._title}: {text}")
+
     def close(self) -> None:
         """Lines stay."""
 
@@ -87,6 +107,10 @@ class _Bar:
             total=progress.bytes_expected or None,
             sentence=_sentence(progress, seconds),
         )
+
+    def say(self, text: str) -> None:
+        live = self._live or self._start()
+        live.console.print(f"pegaflow: {self._title}: {text}")
 
     def close(self) -> None:
         if self._live is not None:

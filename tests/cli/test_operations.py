@@ -27,7 +27,7 @@ def document(host: Host, name: str, *args: str) -> dict[str, Any]:
     """What a command answers to scripts, which fits the schema ``name``."""
     done = host.run(*args, "--json")
     assert done.returncode == 0, done.stderr
-    progress = re.compile(r"pegaflow: [^:]*: \d+%, .* left")
+    progress = re.compile(r"pegaflow: [^:]*: (\d+%, .* left|no progress for .*)")
     assert all(progress.fullmatch(line) for line in done.stderr.splitlines()), done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     jsonschema.validate(answer, schema(name))

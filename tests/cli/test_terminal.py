@@ -74,6 +74,7 @@ def test_a_bar_shows_rate_and_time_left_and_goes_at_the_end(warming: InTerminal)
     warming.process.send_signal(signal.SIGINT)
     out = warming.end()
     assert warming.process.returncode == 130
+    assert "pegaflow: warm: ending it; Ctrl-C once more leaves at once" in warming.seen
     assert re.fullmatch(r"interrupted: \d+ blocks \(\d+ MiB\) loaded within .*\n", out)
     # The line of the bar is erased, and the cursor is visible again.
     assert "\x1b[2K" in warming.seen

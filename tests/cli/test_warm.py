@@ -1,6 +1,7 @@
 """``pegaflow warm``, with the daemon's part replaced."""
 
 import json
+import re
 
 import pytest
 
@@ -91,8 +92,20 @@ def test_ctrl_c_ends_it_in_the_daemon_and_says_what_was_done(pegaflow: CommandLi
     pegaflow.daemon = _daemon(_progress(30), KeyboardInterrupt(), json.dumps(result))
     outcome = pegaflow("warm")
     assert outcome.code == 130
+    assert outcome.err.endswith("pegaflow: warm: ending it; Ctrl-C once more leaves at once\n")
     assert outcome.out == "interrupted: 30 blocks (30 MiB) loaded within 2 s (15 MiB/s)\n"
     assert pegaflow.daemon.begun[0].cancelled
+
+
+def test_no_progress_is_told_now_and_then(
+    pegaflow: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr("pegaflow.cli.progress.time.monotonic", lambda: float(next(clock)))
+    events = [_progress(3)] * 45 + [_progress(4)] * 12
+    pegaflow.daemon = _daemon(*events, json.dumps(warmed()))
+    outcome = pegaflow("warm")
+    assert re.findall(r"no progress for (\d+ s),", outcome.err) == ["10 s", "20 s", "40 s", "10 s"]
 
 
 def test_ctrl_c_gives_scripts_their_document_too(pegaflow: CommandLine) -> None:
