@@ -88,6 +88,8 @@ def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
 
 def _announce(context: AppContext, announcement: Announcement, json: bool) -> None:
     ready = announcement.ready
+    for sentence in ready.warnings:
+        note(context, sentence)
     if json:
         write_json(context, "ready", announcement.document())
         return

@@ -25,7 +25,7 @@ def serve(config_json: str, ready: Callable[[str], None]) -> None:
     """Run the daemon in this process until SIGTERM, SIGINT or ``Control.Stop``.
 
     ``config_json`` is the JSON of ``pegaflow.config.DaemonConfig``. ``ready`` is called once, from this
-    thread, with the JSON of ``{"socket", "http_addr", "pid", "boot_id", "pool_bytes", "pool_kind", "pool_path", "taken_over_blocks", "taken_over_bytes"}`` when the daemon answers.
+    thread, with the JSON of ``{"socket", "http_addr", "pid", "boot_id", "pool_bytes", "pool_kind", "pool_path", "taken_over_blocks", "taken_over_bytes", "warnings"}`` when the daemon answers.
     Releases the GIL. Raises ``ConfigError`` for what the configuration got wrong.
     """
 

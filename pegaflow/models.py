@@ -315,6 +315,7 @@ class Ready:
     pool_path: str | None
     taken_over_blocks: int
     taken_over_bytes: int
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)

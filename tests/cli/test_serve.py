@@ -22,6 +22,7 @@ READY = {
     "pool_path": "/dev/shm/pegaflow/pool",
     "taken_over_blocks": 0,
     "taken_over_bytes": 0,
+    "warnings": [],
 }
 
 
@@ -56,6 +57,14 @@ def test_the_line_says_what_was_taken_over(pegaflow: CommandLine) -> None:
     pegaflow.serve = lambda _, ready: ready(json.dumps(READY | taken_over))
     outcome = pegaflow("serve", "--pool-size", "64MiB")
     assert outcome.out.endswith(", pid 77, 1,500 blocks (3 MiB) taken over\n")
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_what_is_not_as_it_should_be_is_a_warning(pegaflow: CommandLine, option: list[str]) -> None:
+    sentence = "ssd path /mnt/a is offline: it cannot be made"
+    pegaflow.serve = lambda _, ready: ready(json.dumps(READY | {"warnings": [sentence]}))
+    outcome = pegaflow("serve", "--pool-size", "64MiB", *option)
+    assert (outcome.code, outcome.err) == (0, f"pegaflow: {sentence}\n")
 
 
 def test_scripts_get_the_line_as_json(pegaflow: CommandLine, served: Served) -> None:

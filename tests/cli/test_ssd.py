@@ -317,3 +317,27 @@ def test_a_path_or_size_that_cannot_be_is_refused_at_the_start(host: Host, text:
     assert done.stderr.count("\n") == 1
     checked = host.run("config", "check", environ={"PEGAFLOW_SSD": text})
     assert checked.returncode == 5
+
+
+def test_a_path_that_is_offline_at_the_start_is_a_warning(host: Host) -> None:
+    # Nobody can make a directory there.
+    done = host.run("serve", "--detach", "--json", "--ssd=/proc/pegaflow=64MiB")
+    assert done.returncode == 0
+    (warning,) = json.loads(done.stdout)["warnings"]
+    assert warning.startswith("ssd path /proc/pegaflow is offline: ")
+    assert done.stderr == f"pegaflow: {warning}\n"
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        ("/mnt/a=64MiB,/mnt/a/b=64MiB", "one in the other"),
+        ("/mnt/a\nb=64MiB", "control character"),
+        ("/mnt/a=31MiB", "give an ssd path at least 33554432"),
+    ],
+)
+def test_paths_that_no_tier_can_have_are_refused_alike(host: Host, paths: str, said: str) -> None:
+    for command, code in ((["serve", f"--ssd={paths}"], 2), (["config", "check"], 5)):
+        done = host.run(*command, environ={"PEGAFLOW_SSD": paths})
+        assert done.returncode == code
+        assert said in done.stdout + done.stderr

@@ -16,6 +16,7 @@ use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
 use crate::operator::{self, Operator, Token};
 use crate::socket::SocketPlace;
+use crate::status::Readiness;
 use crate::{drain, logging, service, service_manager};
 
 /// How often leases are looked at for expiry.
@@ -42,6 +43,8 @@ pub struct Ready {
     pub taken_over_blocks: u64,
     /// Bytes of their pages.
     pub taken_over_bytes: u64,
+    /// Sentences on what is not as it should be, such as a path of the ssd tier that is offline.
+    pub warnings: Vec<String>,
 }
 
 /// Runs a daemon on this thread until SIGTERM, SIGINT or `Control.Stop`; `on_ready` is called once, when it answers.
@@ -54,7 +57,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     raise_descriptor_limit();
     let boot = Boot::new()?;
     let (place, socket) = SocketPlace::take(&config, &boot)?;
-    let token = config.http_token_file.as_deref().map(Token::read).transpose()?;
+    config.http_token_file.as_deref().map(Token::read).transpose()?;
     let http = operator::bind(config.http_addr.as_deref())?;
     let http_addr = http
         .local_addr()
@@ -64,7 +67,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         .build()
         .map_err(|error| Error::io("start the daemon's runtime", error))?;
     let daemon = Daemon::open(config, boot, http_addr)?;
-    let operator = Operator::start(&daemon, http, token)?;
+    let operator = Operator::start(&daemon, http)?;
     if daemon.config.warm_on_start
         && let Err(error) = daemon.store.warm(WarmRequest::default())
     {
@@ -113,6 +116,7 @@ impl Ready {
             pool_path: pool.path,
             taken_over_blocks: taken_over.blocks,
             taken_over_bytes: taken_over.bytes,
+            warnings: Readiness::of(daemon).reasons,
         }
     }
 }

@@ -27,11 +27,11 @@ use crate::telemetry::Exposition;
 pub(crate) struct Operator(JoinHandle<()>);
 
 impl Operator {
-    /// Starts to serve HTTP, which changes something for those who have the `token`, and to react to SIGTERM and SIGINT.
+    /// Starts to serve HTTP, and to react to SIGTERM and SIGINT.
     ///
     /// # Errors
     /// `Io` when the system has no room for it.
-    pub(crate) fn start(daemon: &Arc<Daemon>, listener: StdListener, token: Option<Token>) -> Result<Self> {
+    pub(crate) fn start(daemon: &Arc<Daemon>, listener: StdListener) -> Result<Self> {
         let io = |error| Error::io("start the operators' thread", error);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(io)?;
         let entered = runtime.enter();
@@ -41,7 +41,7 @@ impl Operator {
         let daemon = Arc::clone(daemon);
         let work = async move {
             let served = tokio::select! {
-                served = serve(&daemon, listener, token) => served,
+                served = serve(&daemon, listener) => served,
                 () = signals.drain_or_end(&daemon) => Ok(()),
                 () = daemon.lifecycle.wait_ended() => Ok(()),
             };
@@ -61,7 +61,7 @@ impl Operator {
     }
 }
 
-async fn serve(daemon: &Arc<Daemon>, listener: TcpListener, token: Option<Token>) -> io::Result<()> {
-    let router = routes::router(Arc::clone(daemon), Exposition::new(daemon), token);
+async fn serve(daemon: &Arc<Daemon>, listener: TcpListener) -> io::Result<()> {
+    let router = routes::router(Arc::clone(daemon), Exposition::new(daemon));
     axum::serve(listener, router).await
 }

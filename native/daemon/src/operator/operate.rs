@@ -1,5 +1,6 @@
 //! `POST /v1/operations/NAME`: an operation, for those who have the token.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Json;
@@ -10,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pegaflow_core::error::{Error, ErrorKind};
 use serde_json::json;
+use tokio::task::spawn_blocking;
 
 use super::Token;
 use crate::daemon::Daemon;
@@ -21,14 +23,18 @@ pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
 /// Does one operation; answers when it has ended. One whose client closes its connection ends early.
 pub(super) async fn operate(
     daemon: Arc<Daemon>,
-    token: Option<Token>,
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let Some(token) = token else {
+    let Some(token_file) = daemon.config.http_token_file.clone() else {
         let sentence =
             "HTTP changes nothing on this daemon: start it with --http-token-file, or use the socket";
+        return refused(StatusCode::FORBIDDEN, sentence);
+    };
+    let Some(token) = read(token_file).await else {
+        let sentence =
+            "HTTP changes nothing now, as http_token_file cannot be used: the daemon's log says why";
         return refused(StatusCode::FORBIDDEN, sentence);
     };
     if !token.admits(headers.get(header::AUTHORIZATION)) {
@@ -43,6 +49,17 @@ pub(super) async fn operate(
     match run(&daemon, &name, &body).await {
         Ok(result) => ([(header::CONTENT_TYPE, "application/json")], result).into_response(),
         Err(error) => refused(code_of(error.kind()), error.message()),
+    }
+}
+
+/// The token that the file holds now, so that another one counts at once; None where it cannot be used any more.
+async fn read(file: PathBuf) -> Option<Token> {
+    match spawn_blocking(move || Token::read(&file)).await.ok()? {
+        Ok(token) => Some(token),
+        Err(error) => {
+            tracing::warn!("an operation over HTTP is refused: {error}");
+            None
+        }
     }
 }
 

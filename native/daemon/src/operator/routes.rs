@@ -9,7 +9,6 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
-use super::Token;
 use super::operate::{BODY_BYTES_MAX, operate};
 use crate::daemon::Daemon;
 use crate::status::{self, Readiness, State};
@@ -18,8 +17,11 @@ use crate::telemetry::Exposition;
 /// Prometheus' text form.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// What the paths of operations begin with.
+const OPERATIONS: &str = "/v1/operations/";
+
 /// All paths.
-pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition, token: Option<Token>) -> Router {
+pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition) -> Router {
     let exposition = Arc::new(exposition);
     let (for_readiness, for_status) = (Arc::clone(&daemon), Arc::clone(&daemon));
     Router::new()
@@ -28,8 +30,8 @@ pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition, token: Option<
         .route("/metrics", get(async move || metrics(&exposition)))
         .route("/v1/status", get(async move || status_document(&for_status)))
         .route(
-            "/v1/operations/{name}",
-            post(async move |name, headers, body| operate(daemon, token, name, headers, body).await)
+            &format!("{OPERATIONS}{{name}}"),
+            post(async move |name, headers, body| operate(daemon, name, headers, body).await)
                 .layer(DefaultBodyLimit::max(BODY_BYTES_MAX)),
         )
         .fallback(unknown)
@@ -71,10 +73,12 @@ async fn unknown(uri: Uri) -> Response {
     (StatusCode::NOT_FOUND, Json(json!({"error": error}))).into_response()
 }
 
-async fn not_allowed() -> Response {
-    (
-        StatusCode::METHOD_NOT_ALLOWED,
-        Json(json!({"error": "only GET is allowed here, and POST for /v1/operations/NAME"})),
-    )
-        .into_response()
+async fn not_allowed(uri: Uri) -> Response {
+    let method = if uri.path().starts_with(OPERATIONS) {
+        "POST"
+    } else {
+        "GET"
+    };
+    let error = format!("only {method} is allowed for {}", uri.path());
+    (StatusCode::METHOD_NOT_ALLOWED, Json(json!({"error": error}))).into_response()
 }

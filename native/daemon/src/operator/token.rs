@@ -1,13 +1,14 @@
 //! The secret that lets HTTP change something.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::hint::black_box;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use axum::http::HeaderValue;
 use pegaflow_core::error::{Error, ErrorKind, Result};
+use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 
@@ -18,7 +19,7 @@ const TOKEN_BYTES_MAX: usize = 4096;
 const SCHEME: &[u8] = b"Bearer ";
 
 /// A digest of the token: as long for each, so that comparing says nothing of it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Token([u8; 32]);
 
 impl Token {
@@ -36,7 +37,12 @@ impl Token {
                 "cannot be read ({error}): name a file that holds the token"
             ))
         };
-        let file = File::open(path).map_err(unreadable)?;
+        // A pipe in its place is refused, and not waited for.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path)
+            .map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if !metadata.is_file() {
             return Err(refused("is no file: name one that holds the token".to_owned()));

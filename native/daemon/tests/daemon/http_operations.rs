@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use pegaflow_core::error::ErrorKind;
 
-use crate::support::{Daemon, Response, config, post};
+use crate::support::{Daemon, Response, config, post, request};
 
 const TOKEN: &str = "f0e1d2c3b4a5968778695a4b3c2d1e0f";
 const VERIFY: &str = r#"{"tier": "memory"}"#;
@@ -77,6 +77,10 @@ async fn refusals_have_the_code_of_their_kind() {
         ("tier-verify", "[]", 400),
         ("tier-verify", r#"{"tier": "tape"}"#, 400),
         ("tier-verify", r#"{"tier": "ssd"}"#, 409),
+        ("tier-evict", r#"{"tier": "memory"}"#, 400),
+        ("tier-evict", r#"{"tier": "memory", "amount": null}"#, 400),
+        ("warm", r#"{"from": "ssd", "rate_bytes_per_s": 0}"#, 400),
+        ("warm", r#"{"from": "ssd", "namespace": ""}"#, 400),
         ("namespace-evict", r#"{"namespace": "ab"}"#, 404),
         ("tier-verify", &large, 413),
     ];
@@ -85,6 +89,45 @@ async fn refusals_have_the_code_of_their_kind() {
         assert_eq!(answer.code, code, "{name} {body:.40}: {}", answer.body);
         assert!(!error(&answer).is_empty());
     }
+}
+
+#[tokio::test]
+async fn operations_are_posted_and_all_else_is_got() {
+    let daemon = daemon_with_token();
+    for (path, method, allowed) in [
+        ("/v1/operations/warm", "GET", "POST"),
+        ("/v1/status", "POST", "GET"),
+    ] {
+        let answer = request(&daemon.ready.http_addr, method, path);
+        assert_eq!(answer.code, 405);
+        assert_eq!(error(&answer), format!("only {allowed} is allowed for {path}"));
+    }
+}
+
+#[tokio::test]
+async fn another_token_counts_at_once() {
+    let daemon = daemon_with_token();
+    let other = TOKEN.to_uppercase();
+    fs::write(daemon.socket().with_extension("token"), &other).unwrap();
+    assert_eq!(ask(&daemon, "tier-verify", Some(TOKEN), VERIFY).code, 401);
+    assert_eq!(ask(&daemon, "tier-verify", Some(&other), VERIFY).code, 200);
+}
+
+#[tokio::test]
+async fn a_token_file_that_others_can_read_admits_nobody_any_more() {
+    let daemon = daemon_with_token();
+    let file = daemon.socket().with_extension("token");
+    for mode in [0o644, 0o620] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let answer = ask(&daemon, "tier-verify", Some(TOKEN), VERIFY);
+        assert_eq!(answer.code, 403);
+        assert!(error(&answer).contains("http_token_file cannot be used"));
+        assert!(!answer.body.contains(TOKEN));
+    }
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(ask(&daemon, "tier-verify", Some(TOKEN), VERIFY).code, 200);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(ask(&daemon, "tier-verify", Some(TOKEN), VERIFY).code, 403);
 }
 
 #[test]

@@ -34,4 +34,5 @@ mod shard_copies;
 mod ssd_kills;
 mod status;
 mod stuck;
+mod tier_paths;
 mod tiers;
