@@ -161,11 +161,15 @@ impl Ssd {
             return Err(Refused::Present);
         }
         let paths = self.tier.paths.read();
-        let mut usable = paths.iter().filter(|path| path.is_usable()).peekable();
-        if usable.peek().is_none() {
+        let usable: Vec<_> = paths.iter().filter(|path| path.is_usable()).collect();
+        if usable.is_empty() {
             return Err(Refused::Offline);
         }
-        if !usable.all(|path| space.padded_bytes <= path.largest_block()) {
+        if !usable
+            .iter()
+            .any(|path| space.padded_bytes <= path.largest_block())
+        {
+            usable.iter().for_each(|path| path.refuse(space.padded_bytes));
             return Err(Refused::Unfit);
         }
         drop(paths);

@@ -147,7 +147,9 @@ impl Ssd {
             closed = closed.and(ended.map(drop));
         }
         let message = "the ssd tier was closed before the block was written";
-        self.tier.queue.fail_waiting(&Error::new(ErrorKind::Io, message));
+        self.tier
+            .queue
+            .fail_waiting(0, &Error::new(ErrorKind::Io, message));
         closed
     }
 

@@ -73,10 +73,16 @@ impl WriteQueue {
         self.state.lock().keys.contains(&(space, *hash))
     }
 
-    /// The next block; its end has to be told.
-    pub(super) fn take(&self) -> Option<Queued> {
+    /// The next block of at most so many bytes; its end has to be told.
+    pub(super) fn take(&self, largest: u64) -> Option<Queued> {
+        self.take_where(|bytes| bytes <= largest)
+    }
+
+    fn take_where(&self, is_meant: impl Fn(u64) -> bool) -> Option<Queued> {
         let mut state = self.state.lock();
-        let queued = state.waiting.pop_front()?;
+        let mut waiting = state.waiting.iter();
+        let at = waiting.position(|queued| is_meant(queued.space.padded_bytes))?;
+        let queued = state.waiting.remove(at)?;
         state.taken += 1;
         self.changed.notify_all();
         Some(queued)
@@ -119,9 +125,9 @@ impl WriteQueue {
         true
     }
 
-    /// Fails what no path has taken.
-    pub(super) fn fail_waiting(&self, error: &Error) {
-        while let Some(queued) = self.take() {
+    /// Fails what no path has taken, of more than so many bytes.
+    pub(super) fn fail_waiting(&self, more_than: u64, error: &Error) {
+        while let Some(queued) = self.take_where(|bytes| bytes > more_than) {
             self.end(queued, Err(Error::new(error.kind(), error.message())));
         }
     }

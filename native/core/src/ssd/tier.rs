@@ -11,7 +11,7 @@ use super::index::{Handle, Index};
 use super::io::Engines;
 use super::path::{Path, SegmentPin};
 use super::queue::WriteQueue;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::space::MAX_HASH_BYTES;
 use crate::sync::{Arc, Mutex, RwLock};
 
@@ -73,6 +73,14 @@ impl Tier {
             }
             None => false,
         }
+    }
+
+    /// Fails what waits and no path has room for any more.
+    pub(super) fn fail_unfit(&self, error: &Error) {
+        let paths = self.paths.read().clone();
+        let usable = paths.iter().filter(|path| path.is_usable());
+        let largest = usable.map(|path| path.largest_block()).max();
+        self.queue.fail_waiting(largest.unwrap_or(0), error);
     }
 
     /// Has every path look whether it can write what waits.

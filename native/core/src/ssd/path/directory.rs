@@ -96,7 +96,7 @@ impl Directory {
     /// Makes a segment file with all its room.
     ///
     /// # Errors
-    /// `NoSpace` for a full file system, which is left as it was.
+    /// `NoSpace` for a file system that is full or lets no more be made, which is left as it was.
     pub(super) fn create_segment(&self, number: u32, bytes: u64) -> Result<Arc<File>> {
         let path = self.segment_path(number);
         let made = OpenOptions::new()
@@ -106,7 +106,12 @@ impl Directory {
             .mode(FILE_MODE)
             .custom_flags(self.flags().bits() as i32)
             .open(&path);
-        let failed = |error| Error::io(format_args!("make {}", path.display()), error);
+        let failed = |error: io::Error| {
+            if is_denied(&error) {
+                return Error::new(ErrorKind::NoSpace, format!("make {}: {error}", path.display()));
+            }
+            Error::io(format_args!("make {}", path.display()), error)
+        };
         let file = made.map_err(failed)?;
         let made = self
             .engine
@@ -149,6 +154,12 @@ impl Directory {
             OFlags::empty()
         }
     }
+}
+
+/// Whether files that are there can be used though no more can be made.
+fn is_denied(error: &io::Error) -> bool {
+    let denials = [libc::EPERM, libc::EACCES, libc::EROFS, libc::EDQUOT, libc::EFBIG];
+    error.raw_os_error().is_some_and(|error| denials.contains(&error))
 }
 
 /// The number in the name of a segment file.

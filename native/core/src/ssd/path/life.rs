@@ -55,11 +55,8 @@ impl Path {
             tracing::error!(dir = %self.dir.display(), reason, "an ssd path is offline, and is tried again");
         }
         self.reads.set_engine(None);
-        let paths = self.tier.paths.read().clone();
-        if !paths.iter().any(|path| path.is_usable()) {
-            // What waits keeps its pages: it is not to wait for a disk that may never come back.
-            self.tier.queue.fail_waiting(&self.offline_error());
-        }
+        // What waits keeps its pages: it is not to wait for a disk that may never come back.
+        self.tier.fail_unfit(&self.offline_error());
     }
 
     fn go_online(&self, engine: Arc<dyn IoEngine>, is_direct: bool) {

@@ -48,6 +48,8 @@ pub(super) struct Path {
     capacity: AtomicU64,
     is_online: AtomicBool,
     read_errors_in_a_row: AtomicU64,
+    /// Bytes of the largest block that no path had room for.
+    refused_bytes: AtomicU64,
     status: Mutex<Status>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -77,6 +79,7 @@ impl Path {
             capacity: AtomicU64::new(capacity),
             is_online: AtomicBool::new(false),
             read_errors_in_a_row: AtomicU64::new(0),
+            refused_bytes: AtomicU64::new(0),
             status: Mutex::default(),
             thread: Mutex::default(),
         })
@@ -102,6 +105,11 @@ impl Path {
     /// Bytes of the largest block that can be written.
     pub(super) fn largest_block(&self) -> u64 {
         self.status.lock().largest_block
+    }
+
+    /// A block of so many bytes has no room in any path, which is said until this one has.
+    pub(super) fn refuse(&self, bytes: u64) {
+        self.refused_bytes.fetch_max(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn count_read(&self) {
@@ -134,7 +142,16 @@ impl Path {
                 reason: format!("the disk has answered nothing for {} s", STALL.as_secs()),
             };
         }
-        self.status.lock().state.clone()
+        let (status, refused) = (self.status.lock(), self.refused_bytes.load(Ordering::Relaxed));
+        if status.state == PathState::Online && refused > status.largest_block {
+            return PathState::Degraded {
+                reason: format!(
+                    "blocks of {refused} bytes are larger than its segments, which take {}: give the path a larger capacity",
+                    status.largest_block
+                ),
+            };
+        }
+        status.state.clone()
     }
 
     /// The path's part of a snapshot; blocks and bytes are for the index to say.

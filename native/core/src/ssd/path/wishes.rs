@@ -2,7 +2,7 @@
 
 use super::super::block::{Evicted, PathFiles};
 use super::super::inbox::Reply;
-use super::writer::Writer;
+use super::writer::{Writer, too_large};
 use crate::error::Result;
 
 /// What has been asked for and not come true.
@@ -105,6 +105,7 @@ impl Writer {
         if is_small && !self.wishes.resizes.is_empty() {
             self.grow_again()?;
             self.report();
+            self.path.tier.fail_unfit(&too_large());
             for reply in self.wishes.resizes.drain(..) {
                 drop(reply.send(Ok(Evicted::default())));
             }

@@ -74,7 +74,7 @@ enum Place {
     Nowhere,
 }
 
-fn too_large() -> Error {
+pub(super) fn too_large() -> Error {
     let message = "a block is larger than the segments of the ssd path: give the path a larger capacity";
     Error::new(ErrorKind::Limit, message)
 }
@@ -225,7 +225,11 @@ impl Writer {
         if self.wishes.end.is_some() {
             return None;
         }
-        self.path.tier.queue.take().map(Block::accepted)
+        self.path
+            .tier
+            .queue
+            .take(self.path.largest_block())
+            .map(Block::accepted)
     }
 
     fn put_back(&mut self, block: Block) {
@@ -289,10 +293,10 @@ impl Writer {
         self.ring.retire(&self.path, id, segment, self.safety.mark())
     }
 
-    /// The file system is full: the path goes on with what it has.
+    /// There is no room for more segments: the path goes on with what it has.
     fn degrade(&self, error: &Error) {
         let reason = format!(
-            "the file system is full at {} of {} bytes ({error}): give it room, or the path a smaller capacity",
+            "there is no room for another segment at {} of {} bytes ({error}): give the file system room, or the path a smaller capacity",
             self.ring.used(),
             self.path.capacity()
         );

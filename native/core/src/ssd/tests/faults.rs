@@ -99,12 +99,18 @@ fn a_read_that_fails_is_a_miss_and_many_take_the_path_offline() {
 }
 
 #[test]
-fn a_full_file_system_degrades_a_path_until_it_has_room() {
+fn a_file_system_that_takes_no_more_degrades_a_path_until_it_does() {
+    for errno in [libc::ENOSPC, libc::EDQUOT, libc::EPERM, libc::EROFS] {
+        is_degraded_by(errno);
+    }
+}
+
+fn is_degraded_by(errno: i32) {
     let dir = TempDir::new().unwrap();
     let disk = Disk::default();
     let mut fixture = Fixture::open_disk(&dir, &disk);
     disk.set(Faults {
-        allocations: Some(libc::ENOSPC),
+        allocations: Some(errno),
         ..Faults::default()
     });
     // More than the two segments that there are.
@@ -112,7 +118,10 @@ fn a_full_file_system_degrades_a_path_until_it_has_room() {
     let path = fixture.path();
     assert_eq!(path.state.name(), "degraded");
     assert!(
-        path.state.reason().unwrap().contains("the file system is full"),
+        path.state
+            .reason()
+            .unwrap()
+            .contains("there is no room for another segment"),
         "{path:?}"
     );
     assert_eq!(path.segments, 2);
@@ -179,6 +188,59 @@ fn a_slow_path_takes_less_and_holds_nobody_up() {
     assert!(paths[1].written_blocks > paths[0].written_blocks, "{paths:?}");
     disks[0].set(Faults::default());
     assert_eq!(fixture.check_all(), 200);
+    fixture.close();
+}
+
+#[test]
+fn a_block_goes_to_the_paths_that_have_room_for_it() {
+    let dir = TempDir::new().unwrap();
+    let mut two = config(dir.path());
+    two.paths = [("small", CAPACITY), ("large", 16 * CAPACITY)]
+        .map(|(name, capacity)| SsdPathConfig {
+            dir: dir.path().join(name),
+            capacity,
+        })
+        .into();
+    let disk = Disk::default();
+    let mut fixture = Fixture::open_with(two, Box::new(disk.clone())).unwrap();
+    let bytes = 6 << 20;
+    let key = SpaceKey { group: 9, ..KEY };
+    fixture.space = fixture.ssd.space(key, &geometry(&[bytes])).unwrap();
+    fixture.pages = vec![bytes];
+    fixture.write_many(8);
+    fixture.flush();
+    let paths = fixture.ssd.snapshot().paths;
+    assert_eq!((paths[0].blocks, paths[1].blocks), (0, 8));
+    assert!(paths.iter().all(|path| path.state == PathState::Online));
+    // What only that path had room for is not waited for.
+    disk.set(Faults {
+        delay: Duration::from_secs(600),
+        ..Faults::default()
+    });
+    let ends: Vec<_> = (0..10).map(|_| fixture.begin(rand::random())).collect();
+    let large = dir.path().join("large");
+    std::thread::scope(|scope| {
+        scope.spawn(|| fixture.ssd.resize(&large, CAPACITY, deadline()).unwrap());
+        while fixture.ssd.snapshot().paths[1].capacity != CAPACITY {
+            std::thread::yield_now();
+        }
+        disk.set(Faults::default());
+    });
+    for (accepted, ended) in ends {
+        accepted.unwrap();
+        drop(ended.recv_timeout(Duration::from_secs(60)).unwrap());
+    }
+    assert_eq!(fixture.begin([1; 32]).0, Err(Refused::Unfit));
+    let paths = fixture.ssd.snapshot().paths;
+    assert!(
+        paths
+            .iter()
+            .all(|path| path.state.reason().unwrap().contains("larger than its segments"))
+    );
+    fixture.flush();
+    fixture.ssd.resize(&large, 16 * CAPACITY, deadline()).unwrap();
+    assert_eq!(fixture.ssd.snapshot().paths[1].state, PathState::Online);
+    fixture.write();
     fixture.close();
 }
 
