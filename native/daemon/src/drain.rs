@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pegaflow_core::store::Flush;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -46,7 +47,7 @@ fn flush(daemon: &Daemon, deadline: Instant) {
         return;
     }
     let mut told = Instant::now();
-    let flushed = daemon.store.flush(deadline, &mut |progress| {
+    let flushed = daemon.store.flush(Flush::Admitted, deadline, &mut |progress| {
         if told.elapsed() >= TELL_INTERVAL {
             told = Instant::now();
             tracing::info!(?progress, "writing to ssd what is not there yet");

@@ -6,6 +6,7 @@ use super::Store;
 use super::reclaim::Reclaimed;
 use super::space::Space;
 use crate::error::{Error, ErrorKind, Result};
+use crate::index::BlockId;
 use crate::progress::Progress;
 use crate::sync::{Arc, Ordering};
 
@@ -35,7 +36,19 @@ impl Store {
     pub fn evict_memory(&self, bytes: Option<u64>, progress: &Progress) -> Result<Evicted> {
         let may_go = |space: &Space| !space.namespace.is_pinned();
         progress.expect(0, bytes.unwrap_or_else(|| self.pool.state().used_bytes));
-        Ok(self.evict_until(bytes.unwrap_or(u64::MAX), |_| true, may_go, progress))
+        Ok(self.evict_until(bytes.unwrap_or(u64::MAX), |_| true, may_go, |_, _| true, progress))
+    }
+
+    /// Evicts from memory what is on ssd too, apart from blocks in use and those of pinned namespaces.
+    ///
+    /// # Errors
+    /// `NotFound` without an ssd tier.
+    pub fn evict_copied(&self, progress: &Progress) -> Result<Evicted> {
+        self.tier()?;
+        let may_go = |space: &Space| !space.namespace.is_pinned();
+        let is_copied = |space: &Space, block| self.is_on_ssd(space, block);
+        progress.expect(0, self.pool.state().used_bytes);
+        Ok(self.evict_until(u64::MAX, |_| true, may_go, is_copied, progress))
     }
 
     /// Evicts all blocks of a namespace from memory, also of a pinned one; blocks in use stay.
@@ -56,7 +69,7 @@ impl Store {
         })?;
         progress.expect(0, known.used_bytes());
         let is_its_own = |space: &Space| Arc::ptr_eq(&space.namespace, &known);
-        Ok(self.evict_until(u64::MAX, is_its_own, is_its_own, progress))
+        Ok(self.evict_until(u64::MAX, is_its_own, is_its_own, |_, _| true, progress))
     }
 
     /// Evicts what may go until so many bytes are free; what is left of what was meant is counted.
@@ -65,6 +78,7 @@ impl Store {
         bytes: u64,
         is_meant: impl Fn(&Space) -> bool,
         may_go: impl Fn(&Space) -> bool,
+        may_block_go: impl Fn(&Space, BlockId) -> bool,
         progress: &Progress,
     ) -> Evicted {
         let (blocks_gone, bytes_gone) = (Cell::new(0), Cell::new(0));
@@ -78,8 +92,8 @@ impl Store {
                 0
             }
         };
-        let evict = |block| {
-            let gone = self.evict(block);
+        let evict = |space: &Space, block| {
+            let gone = may_block_go(space, block).then(|| self.evict(block)).flatten();
             if let Some(bytes) = gone {
                 blocks_gone.set(blocks_gone.get() + 1);
                 bytes_gone.set(bytes_gone.get() + bytes);
@@ -89,7 +103,7 @@ impl Store {
         };
         loop {
             let _turn = self.reclaim_turn.lock();
-            let reclaimed = self.reclaim(VICTIMS_PER_TURN, is_over, patience, |_, block| evict(block));
+            let reclaimed = self.reclaim(VICTIMS_PER_TURN, is_over, patience, evict);
             if reclaimed != Reclaimed::Some {
                 break;
             }

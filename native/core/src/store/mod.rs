@@ -30,8 +30,8 @@ pub use resize::Resized;
 pub use save::{PARTIAL_BLOCK_TTL, PageWriter, Reserved};
 pub use snapshot::{ChecksumSnapshot, PoolSnapshot, SpaceSnapshot, StoreSnapshot};
 pub use ssd::{
-    Admission, FetchSnapshot, FlushProgress, Found, PendingLookup, TierConfig, TierHits, TierSnapshot, Warm,
-    WarmProgress, WarmRequest, WarmState, WriteSnapshot,
+    Admission, FetchSnapshot, Flush, FlushProgress, Found, PendingLookup, TierConfig, TierHits, TierSnapshot,
+    Warm, WarmProgress, WarmRequest, WarmState, WriteSnapshot,
 };
 pub use takeover::TakeOver;
 pub use verify::Verify;

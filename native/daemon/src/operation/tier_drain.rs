@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::tier::{Tier, TierPath, refuse_path};
-use super::tier_evict::{Evicted, evict_memory, evict_ssd};
+use super::tier_evict::{Evicted, evict_ssd};
 use super::tier_flush::write_memory;
 use super::warm::fill_memory;
 use crate::daemon::Daemon;
@@ -49,7 +49,8 @@ impl Operate for TierDrain {
             // What is only here stays.
             Evicted::default()
         } else if self.tier == Tier::Memory {
-            evict_memory(daemon, None, progress)?
+            // What was saved meanwhile is only here.
+            daemon.store.evict_copied(progress)?.into()
         } else {
             evict_ssd(daemon, self.path.as_ref(), None, progress)?
         };

@@ -48,16 +48,21 @@ impl Operate for TierEvict {
 }
 
 /// Evicts a part of what is in memory, or all that can go.
-pub(super) fn evict_memory(daemon: &Daemon, amount: Option<Amount>, progress: &Progress) -> Result<Evicted> {
+fn evict_memory(daemon: &Daemon, amount: Option<Amount>, progress: &Progress) -> Result<Evicted> {
     let used_bytes = daemon.store.pool_snapshot().used_bytes;
     let bytes = amount.map(|amount| amount.of(used_bytes));
-    let evicted = daemon.store.evict_memory(bytes, progress)?;
-    Ok(Evicted {
-        blocks: evicted.blocks,
-        bytes: evicted.bytes,
-        kept_blocks: evicted.kept_blocks,
-        kept_bytes: evicted.kept_bytes,
-    })
+    Ok(daemon.store.evict_memory(bytes, progress)?.into())
+}
+
+impl From<pegaflow_core::store::Evicted> for Evicted {
+    fn from(evicted: pegaflow_core::store::Evicted) -> Self {
+        Self {
+            blocks: evicted.blocks,
+            bytes: evicted.bytes,
+            kept_blocks: evicted.kept_blocks,
+            kept_bytes: evicted.kept_bytes,
+        }
+    }
 }
 
 /// Evicts a part of what is on ssd, or all of it, the oldest first.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
-use pegaflow_core::store::FlushProgress;
+use pegaflow_core::store::{Flush, FlushProgress};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
@@ -48,20 +48,22 @@ impl Operate for TierFlush {
 pub(super) fn write_memory(daemon: &Daemon, progress: &Progress) -> Result<FlushProgress> {
     ssd_with_paths(daemon)?;
     let mut told = FlushProgress::default();
-    daemon.store.flush(Instant::now() + PATIENCE, &mut |now| {
-        let blocks = now.written_blocks + now.queued_blocks;
-        progress.expect(blocks, expected_bytes(&now));
-        progress.advance(
-            now.written_blocks - told.written_blocks,
-            now.written_bytes - told.written_bytes,
-        );
-        told = now;
-        if progress.is_cancelled() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })
+    daemon
+        .store
+        .flush(Flush::All, Instant::now() + PATIENCE, &mut |now| {
+            let blocks = now.written_blocks + now.queued_blocks;
+            progress.expect(blocks, expected_bytes(&now));
+            progress.advance(
+                now.written_blocks - told.written_blocks,
+                now.written_bytes - told.written_bytes,
+            );
+            told = now;
+            if progress.is_cancelled() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
 }
 
 /// As many bytes for each block that waits as the others had; 0 while none is written.

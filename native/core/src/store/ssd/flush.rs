@@ -11,6 +11,15 @@ use crate::sync::Ordering;
 /// How often a flush looks how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 
+/// What a flush brings to ssd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// Blocks that the tier's admission takes.
+    Admitted,
+    /// Each block, for somebody asks for it.
+    All,
+}
+
 /// How far a flush is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlushProgress {
@@ -25,7 +34,7 @@ pub struct FlushProgress {
 }
 
 impl Store {
-    /// Waits until all that is in the pool and is to be on ssd is there, safe from a loss of power.
+    /// Waits until what is in the pool and meant by `which` is on ssd, safe from a loss of power.
     ///
     /// `progress` is called now and then, and ends the wait by `Break`; the last progress is returned.
     ///
@@ -33,6 +42,7 @@ impl Store {
     /// `NotFound` without an ssd tier, `Io` when some of it cannot be written or `deadline` passes before.
     pub fn flush(
         &self,
+        which: Flush,
         deadline: Instant,
         progress: &mut dyn FnMut(FlushProgress) -> ControlFlow<()>,
     ) -> Result<FlushProgress> {
@@ -45,7 +55,7 @@ impl Store {
             )
         };
         let (before, missed_before) = (written(), tier.writer.counts.missed());
-        if tier.admission == Admission::All {
+        if which == Flush::All || tier.admission == Admission::All {
             tier.writer.sweep();
         }
         let now = || {
@@ -82,7 +92,7 @@ impl Store {
             missed => Err(Error::new(
                 ErrorKind::Io,
                 format!(
-                    "{missed} blocks could not be written to ssd: look at the state of its paths and at its write budget"
+                    "{missed} blocks could not be written to ssd: look at the state of its paths, whether blocks fit their segments, and at its write budget"
                 ),
             )),
         }

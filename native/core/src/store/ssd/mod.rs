@@ -15,7 +15,7 @@ mod warm_run;
 mod worth;
 mod writer;
 
-pub use flush::FlushProgress;
+pub use flush::{Flush, FlushProgress};
 pub use pending::{Found, PendingLookup, TierHits};
 pub use snapshot::{FetchSnapshot, TierSnapshot, WriteSnapshot};
 pub use warm::{Warm, WarmProgress, WarmRequest, WarmState};

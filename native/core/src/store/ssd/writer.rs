@@ -32,7 +32,7 @@ pub(super) struct WriteCounts {
     /// Evicted before their turn.
     pub(super) evicted: AtomicU64,
     pub(super) failed: AtomicU64,
-    /// Not taken: no path is online, or the budget is used up.
+    /// Not taken: no path is online or large enough, or the budget is used up.
     refused: AtomicU64,
 }
 
@@ -246,13 +246,22 @@ impl Store {
     }
 
     /// The tier of this store.
-    pub(super) fn tier(&self) -> Result<&Tier> {
+    pub(in crate::store) fn tier(&self) -> Result<&Tier> {
         self.tier.as_ref().ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
                 "there is no ssd tier: start the daemon with an ssd path",
             )
         })
+    }
+
+    /// Whether a block of the pool could be read from ssd now.
+    pub(in crate::store) fn is_on_ssd(&self, space: &Space, block: BlockId) -> bool {
+        let slot = self.index.slot(block, 0);
+        let key = slot.and_then(|slot| self.first_page_at(slot));
+        let tier = self.tier.as_ref();
+        tier.zip(key)
+            .is_some_and(|(tier, key)| tier.find(space, &key).is_some())
     }
 
     /// The key of the block that has its first page in a slot.
@@ -270,7 +279,10 @@ impl Store {
         let Ok(space) = self.spaces.at(key.space) else {
             return;
         };
-        let Some(id) = tier.space(&space) else { return };
+        let Some(id) = tier.space(&space) else {
+            counts.refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
         let hash = space.hash_of(key);
         while wait_for_share(signal, tier.writer.most_bytes.saturating_sub(space.block_bytes)) {
             if tier.ssd.contains(id, hash) {
@@ -308,11 +320,11 @@ impl Store {
                 Err(Refused::Busy) => {
                     tier.ssd.wait_for_room(Instant::now() + BUSY_WAIT);
                 }
-                Err(Refused::Budget | Refused::Offline) => {
+                Err(Refused::Budget | Refused::Offline | Refused::Unfit) => {
                     counts.refused.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
-                Ok(()) | Err(Refused::Present | Refused::Unfit) => return,
+                Ok(()) | Err(Refused::Present) => return,
             }
         }
     }

@@ -18,12 +18,15 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::fixture::{Fixture, Hash, eventually};
+use crate::error::{ErrorKind, Result};
+use crate::progress::Progress;
 use crate::space::{SpaceId, SpaceKey};
 use crate::ssd::{Disk, Ssd, SsdConfig, SsdPathConfig};
 use crate::store::ssd::Tier;
 use crate::store::tests::fixture::geometry;
 use crate::store::{
-    Admission, FetchSnapshot, Found, PendingLookup, Store, StoreConfig, TierConfig, TierHits, TierSnapshot,
+    Admission, FetchSnapshot, Flush, FlushProgress, Found, PendingLookup, Store, StoreConfig, TierConfig,
+    TierHits, TierSnapshot,
 };
 
 const MIB: u64 = 1 << 20;
@@ -109,9 +112,13 @@ impl Tiers {
     }
 
     fn flush(&self) {
+        self.try_flush(Flush::Admitted).unwrap();
+    }
+
+    fn try_flush(&self, which: Flush) -> Result<FlushProgress> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut go_on = |_| ControlFlow::Continue(());
-        self.fixture.store.flush(deadline, &mut go_on).unwrap();
+        self.fixture.store.flush(which, deadline, &mut go_on)
     }
 
     /// Saves blocks with fresh bytes; the bytes of all their shards.
