@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.cli.output import note
 from pegaflow.config import Config, Loaded
 from pegaflow.errors import CallTimeout, ConfigError, PegaflowError
 from pegaflow.models import Ready, parse
@@ -36,6 +38,12 @@ class Announcement:
         """The ``ready`` document."""
         files = {"log_file": self.log_file, "pid_file": self.pid_file}
         return {"version": VERSION, **dataclasses.asdict(self.ready), **files}
+
+
+def warn(context: AppContext, ready: Ready) -> None:
+    """Tell people what is not as it should be with a daemon that answers."""
+    for sentence in ready.warnings:
+        note(context, sentence)
 
 
 def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float) -> Announcement:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.detach import start_detached
+from pegaflow.cli.detach import start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.config import load, resolve_socket
@@ -46,9 +46,11 @@ def restart(
         _wait_for_another(client, before)
     else:
         try:
-            log_file = start_detached(loaded, context.environ, limit).log_file
+            announcement = start_detached(loaded, context.environ, limit)
         except PegaflowError as error:
             raise type(error)(f"the old daemon has ended, and {error}") from error
+        warn(context, announcement.ready)
+        log_file = announcement.log_file
     seconds = time.monotonic() - began
     document = _document(before, client.status(), seconds, log_file)
     if json:

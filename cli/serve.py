@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.detach import Announcement, held_pid_file, start_detached
+from pegaflow.cli.detach import Announcement, held_pid_file, start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Timeout, setting, timeout_seconds
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.config import SETTINGS, DaemonConfig, Loaded, load, suspicious_variables
@@ -88,8 +88,7 @@ def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
 
 def _announce(context: AppContext, announcement: Announcement, json: bool) -> None:
     ready = announcement.ready
-    for sentence in ready.warnings:
-        note(context, sentence)
+    warn(context, ready)
     if json:
         write_json(context, "ready", announcement.document())
         return

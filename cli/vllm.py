@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.detach import start_detached
+from pegaflow.cli.detach import start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Socket
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.config import load, resolve_socket
@@ -96,6 +96,7 @@ def _meet_daemon(context: AppContext, socket: str, config: str | None, may_start
 def _start_daemon(context: AppContext, socket: str, config: str | None) -> None:
     loaded = load({"socket": socket}, config=config, environ=context.environ)
     ready = start_detached(loaded, context.environ, _START_TIMEOUT_S).ready
+    warn(context, ready)
     note(
         context,
         f"started a daemon at {ready.socket} (pid {ready.pid}); it stays when vLLM ends, "

@@ -72,7 +72,7 @@ class Config:
         kinds.PATH.or_word(NONE),
         NONE,
         "The file with the secret that lets HTTP requests change something; only its owner may "
-        "read it. Without one, HTTP changes nothing.",
+        "read it, and it is read anew for each. Without one, HTTP changes nothing.",
     )
     pool_size: int | None = _setting(
         kinds.SIZE.or_word(AUTO), AUTO, f"Bytes of the memory tier; auto: {AUTO_RULE}."

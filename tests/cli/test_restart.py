@@ -143,3 +143,11 @@ def test_a_hanging_daemon_is_a_timeout(host: Host) -> None:
         assert host.run("restart", "--timeout", "300ms").returncode == 4
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def test_what_is_not_as_it_should_be_after_it_is_a_warning(host: Host) -> None:
+    # Nobody can make a directory there.
+    host.run("serve", "--detach", "--ssd=/proc/pegaflow=64MiB")
+    done = host.run("restart")
+    assert done.returncode == 0
+    assert done.stderr.startswith("pegaflow: ssd path /proc/pegaflow is offline: ")

@@ -1,6 +1,6 @@
 //! The settings of the ssd tier.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use pegaflow_core::error::Result;
 use pegaflow_core::ssd::{IoEngineKind, SsdConfig, SsdPathConfig, check_capacity};
@@ -98,6 +98,12 @@ pub(crate) fn check_path(path: &Path, others: &[impl AsRef<Path>]) -> Result<()>
     if !path.is_absolute() {
         return Err(refused(format!(
             "ssd path {path:?} is relative: give it from / on"
+        )));
+    }
+    // What is beside it, or in it, is to be seen without a look at the disk.
+    if path.components().any(|part| part == Component::ParentDir) {
+        return Err(refused(format!(
+            "ssd path {path:?} goes up with \"..\": give it without"
         )));
     }
     // Lists, logs and confirmations have a path on one line.

@@ -86,6 +86,7 @@ fn mistakes_are_named_with_their_value() {
             with("ssd", ssd("/a\nb", 1 << 30)),
             vec!["/a\\nb", "control character"],
         ),
+        (with("ssd", ssd("/a/../b", 1 << 30)), vec!["/a/../b", "without"]),
         (with("ssd_engine", "aio"), vec!["aio", "auto", "uring", "psync"]),
         (with("ssd_admission", "some"), vec!["some", "all", "reused"]),
         (with("ssd_write_budget_bytes", 0), vec!["ssd_write_budget = 0"]),
