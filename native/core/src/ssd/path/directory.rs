@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 use sha2::{Digest, Sha256};
 
-use super::super::format::{FORMAT_VERSION, Identity, UNIT};
+use super::super::format::{FORMAT_VERSION, Identity, SegmentHeader, UNIT};
 use super::super::io::{Action, Buffer, IoEngine, wait};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -38,8 +38,10 @@ pub(super) struct Directory {
     pub(super) engine: Arc<dyn IoEngine>,
     /// Whether bytes bypass the kernel's cache.
     pub(super) is_direct: bool,
-    /// Holds the lock.
-    _lock: File,
+    /// The directory that was opened, whatever has its name by now.
+    opened: File,
+    /// The file that names the path; holds the lock.
+    lock: File,
 }
 
 impl Directory {
@@ -54,6 +56,7 @@ impl Directory {
         let file = dir.join(IDENTITY);
         let lock = match open(&file, OFlags::empty()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_new => {
+                refuse_segments(dir)?;
                 create_identity(dir)?;
                 open(&file, OFlags::empty())
             }
@@ -63,13 +66,39 @@ impl Directory {
         lock_file(&lock, &file, END_WAIT)?;
         let identity = read_identity(&lock, &file)?;
         let is_direct = is_direct(&*engine, &file, may_be_new)?;
+        let opened =
+            File::open(dir).map_err(|error| Error::io(format_args!("open {}", dir.display()), error))?;
         Ok(Self {
             dir: dir.to_owned(),
             identity,
             engine,
             is_direct,
-            _lock: lock,
+            opened,
+            lock,
         })
+    }
+
+    /// Looks whether the directory and the file that names the path are still those that are in use.
+    ///
+    /// # Errors
+    /// `NotFound` when they are not: what is written to the files from now on is lost.
+    pub(super) fn check(&self) -> Result<()> {
+        let identity = self.dir.join(IDENTITY);
+        for (path, file) in [(&self.dir, &self.opened), (&identity, &self.lock)] {
+            let place = |found: fs::Metadata| (found.dev(), found.ino());
+            let is_same = match (fs::metadata(path), file.metadata()) {
+                (Ok(now), Ok(opened)) => place(now) == place(opened),
+                _ => false,
+            };
+            if !is_same {
+                let message = format!(
+                    "{} was moved, replaced or deleted while in use: put it back",
+                    path.display()
+                );
+                return Err(Error::new(ErrorKind::NotFound, message));
+            }
+        }
+        Ok(())
     }
 
     /// The numbers of the segment files that are there.
@@ -186,6 +215,30 @@ fn make(dir: &Path) -> Result<()> {
         ),
         _ => Error::io(format_args!("make {}", dir.display()), error),
     })
+}
+
+/// Refuses a directory that has segments, which only a path of its name can have.
+fn refuse_segments(dir: &Path) -> Result<()> {
+    let failed = |error| Error::io(format_args!("list {}", dir.display()), error);
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let is_named_so = entry.file_name().to_str().and_then(segment_number).is_some();
+        if !is_named_so || !entry.file_type().map_err(failed)?.is_file() {
+            continue;
+        }
+        let mut bytes = vec![0; UNIT as usize];
+        let read = File::open(entry.path()).and_then(|file| file.read_exact_at(&mut bytes, 0));
+        if read.is_ok() && SegmentHeader::decode(&bytes).is_some() {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "{} has segments of the ssd tier but not the file {IDENTITY} that names them: put it back, or move the directory away to begin anew",
+                    dir.display()
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Makes the file that names a new path: with all that is in it, or not at all.

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::block::{Evicted, PathFiles};
 use super::super::budget::Written;
@@ -28,6 +28,9 @@ const UNDER_WAY_BYTES: u64 = 32 << 20;
 /// Smaller blocks go to the disk together, as far as they wait for it.
 const BATCH_BYTES: u64 = 1 << 20;
 
+/// How often it is looked whether the files still have their names.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A path that is online.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -50,6 +53,8 @@ pub(super) struct Writer {
     pub(super) journaling: Option<Journaling>,
     pub(super) removals: VecDeque<Removal>,
     pub(super) safety: Safety,
+    /// When it was last looked whether the files still have their names.
+    looked: Instant,
     /// What was written to this path today.
     pub(super) written: Written,
     pub(super) wishes: Wishes,
@@ -96,6 +101,7 @@ impl Writer {
             journaling: None,
             removals,
             safety: Safety::default(),
+            looked: Instant::now(),
             written,
             wishes: Wishes::default(),
         }
@@ -118,6 +124,10 @@ impl Writer {
 
     /// Does what can be done now, and waits for more; false at the end.
     fn step(&mut self) -> Result<bool> {
+        if self.looked.elapsed() >= LOOK_INTERVAL {
+            self.ring.directory.check()?;
+            self.looked = Instant::now();
+        }
         self.evict();
         self.ring.collect_drained(&mut self.safety)?;
         self.fit_capacity()?;
@@ -131,7 +141,8 @@ impl Writer {
         if self.is_finished() {
             return Ok(false);
         }
-        let due = self.safety.due().into_iter().chain(self.records_due()).min();
+        let due = self.safety.due().into_iter().chain(self.records_due());
+        let due = due.chain([self.looked + LOOK_INTERVAL]).min();
         self.events.extend(self.path.inbox.take(due));
         while let Some(event) = self.events.pop_front() {
             self.take(event)?;

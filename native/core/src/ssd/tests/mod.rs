@@ -5,6 +5,7 @@ mod damage;
 mod faults;
 mod fixture;
 mod format;
+mod gone;
 mod lifecycle;
 mod power;
 mod refusal;

@@ -1,0 +1,47 @@
+//! Files that somebody takes away.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::fixture::{Fixture, config};
+use crate::ssd::*;
+
+#[test]
+fn a_path_whose_files_are_taken_away_is_offline_until_they_are_put_back() {
+    let dir = TempDir::new().unwrap();
+    let (path, away) = (dir.path().join("path"), dir.path().join("away"));
+    let taken = [path.clone(), path.join("pegaflow.ssd")];
+    let mut fixture = Fixture::open_config(config(&path));
+    let hash = fixture.write();
+    fixture.flush();
+    for taken in taken {
+        fs::rename(&taken, &away).unwrap();
+        fixture.wait_for_state("offline");
+        assert!(!fixture.has(&hash));
+        assert_eq!(fixture.begin([1; 32]).0, Err(Refused::Offline));
+        fs::rename(&away, &taken).unwrap();
+        fixture.wait_for_state("online");
+        assert!(fixture.has(&hash));
+    }
+    fixture.close();
+}
+
+#[test]
+fn segments_without_the_file_that_names_them_are_left_alone() {
+    let dir = TempDir::new().unwrap();
+    let mut fixture = Fixture::open(&dir);
+    let hash = fixture.write();
+    fixture.close();
+    let (identity, away) = (dir.path().join("pegaflow.ssd"), dir.path().join("away"));
+    fs::rename(&identity, &away).unwrap();
+    let error = Ssd::open(config(dir.path())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(
+        error.message().contains("has segments of the ssd tier"),
+        "{error}"
+    );
+    assert!(!identity.exists());
+    fs::rename(&away, &identity).unwrap();
+    assert!(fixture.reopen(None).has(&hash));
+}
