@@ -38,7 +38,7 @@ pub use snapshot::{
 };
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::PagePtr;
@@ -223,12 +223,25 @@ impl Ssd {
     /// Waits until everything that was accepted so far is safe from a loss of power.
     ///
     /// # Errors
-    /// `Io` when a path failed meanwhile or `deadline` passes before.
+    /// `Io` when a path failed meanwhile, its disk answers nothing, or `deadline` passes before.
     pub fn flush(&self, deadline: Instant) -> Result<()> {
-        if !self.tier.queue.wait_until_taken(deadline) {
-            return Err(late("writing what was accepted"));
-        }
         let paths = self.tier.paths.read().clone();
+        let stalled = || paths.iter().find(|path| path.is_stalled());
+        while !self
+            .tier
+            .queue
+            .wait_until_taken(deadline.min(Instant::now() + LOOK_INTERVAL))
+        {
+            if let Some(path) = stalled() {
+                return Err(path.offline_error());
+            }
+            if Instant::now() >= deadline {
+                return Err(late("writing what was accepted"));
+            }
+        }
+        if let Some(path) = stalled() {
+            return Err(path.offline_error());
+        }
         let usable = paths.iter().filter(|path| path.is_usable());
         let answers: Vec<_> = usable.map(|path| path.ask(Event::Flush)).collect();
         answers
@@ -344,6 +357,9 @@ impl Ssd {
         snapshot
     }
 }
+
+/// How often somebody who waits for a path looks whether its disk answers.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What is said when a deadline passes before something has ended.
 fn late(what: &str) -> Error {

@@ -10,7 +10,7 @@ use super::block::{Evicted, PathFiles};
 use super::config::{MIN_CAPACITY, SsdPathConfig};
 use super::inbox::{Event, Reply};
 use super::path::Path;
-use super::{Ssd, late};
+use super::{LOOK_INTERVAL, Ssd, late};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -191,26 +191,40 @@ impl Drop for Ssd {
 
 /// An answer that a path owes.
 #[derive(Debug)]
-pub(super) struct Answer(Receiver<Result<Evicted>>);
+pub(super) struct Answer {
+    path: Arc<Path>,
+    receiver: Receiver<Result<Evicted>>,
+}
 
 impl Path {
     /// Tells the writer of a wish.
-    pub(super) fn ask(&self, event: impl FnOnce(Reply) -> Event) -> Answer {
-        let (reply, answer) = mpsc::channel();
+    pub(super) fn ask(self: &Arc<Self>, event: impl FnOnce(Reply) -> Event) -> Answer {
+        let (reply, receiver) = mpsc::channel();
         self.inbox.tell(event(reply));
-        Answer(answer)
+        Answer {
+            path: Arc::clone(self),
+            receiver,
+        }
     }
 }
 
 impl Answer {
-    /// Waits for the answer.
+    /// Waits for the answer, as long as the disk answers.
     pub(super) fn wait(self, deadline: Instant) -> Result<Evicted> {
-        let time = deadline.saturating_duration_since(Instant::now());
-        match self.0.recv_timeout(time) {
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => Err(late("an ssd path")),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(Error::new(ErrorKind::Io, "the ssd path has ended meanwhile"))
+        loop {
+            let time = deadline.saturating_duration_since(Instant::now());
+            match self.receiver.recv_timeout(time.min(LOOK_INTERVAL)) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) if self.path.is_stalled() => {
+                    return Err(self.path.offline_error());
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                    return Err(late("an ssd path"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::new(ErrorKind::Io, "the ssd path has ended meanwhile"));
+                }
             }
         }
     }

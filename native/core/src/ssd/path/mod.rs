@@ -90,7 +90,8 @@ impl Path {
         self.is_online.load(Ordering::Acquire) && !self.is_stalled()
     }
 
-    fn is_stalled(&self) -> bool {
+    /// Whether its disk has answered nothing for long.
+    pub(super) fn is_stalled(&self) -> bool {
         self.counts.read_rate.is_stalled(STALL) || self.counts.write_rate.is_stalled(STALL)
     }
 

@@ -1,7 +1,7 @@
 //! Disks that fail, are full, or slow.
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -303,6 +303,10 @@ fn a_path_that_answers_nothing_is_offline_until_it_does() {
     fixture.wait_for_state("offline");
     let reason = fixture.path().state.reason().unwrap().to_owned();
     assert!(reason.contains("has answered nothing"), "{reason}");
+    // Nobody waits for it until their own deadline.
+    let hour = Instant::now() + Duration::from_secs(3600);
+    let error = fixture.ssd.flush(hour).unwrap_err();
+    assert!(error.message().contains("has answered nothing"), "{error}");
     assert!(!fixture.ssd.contains(fixture.space, &hash));
     assert_eq!(fixture.begin([2; 32]).0, Err(Refused::Offline));
     disk.set(Faults::default());
