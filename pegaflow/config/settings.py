@@ -84,8 +84,8 @@ class Config:
         "else anonymous memory, which ends with the daemon.",
     )
     eviction_policy: str = _setting(
-        kinds.choice("density", "lru", "s3fifo", "sieve", "arc", "tinylfu"),
-        "density",
+        kinds.choice("lru", "s3fifo", "sieve", "arc", "tinylfu", "density"),
+        "lru",
         "Which blocks leave first when the pool is full; `pegaflow plan` compares them.",
     )
     verify: str = _setting(

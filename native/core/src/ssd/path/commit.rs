@@ -70,6 +70,13 @@ impl Writer {
         }
         let is_left = self.batches.iter().any(|batch| batch.is_written);
         self.written_since = is_left.then(Instant::now);
+        if let Err(error) = self.make_moved_safe(generation, &batches) {
+            for batch in batches.into_iter().rev() {
+                self.recordless_bytes += batch.bytes();
+                self.batches.push_front(batch);
+            }
+            return Err(error);
+        }
         let at = self
             .ring
             .open
@@ -132,6 +139,20 @@ impl Writer {
             done: Box::new(move |result| path.inbox.tell(Event::JournalWritten(result))),
         });
         Ok(())
+    }
+
+    /// Has the disk keep the bytes of blocks that move before it may hear of their new places, which count from then on: where
+    /// they were they may be safe.
+    fn make_moved_safe(&self, generation: u64, batches: &[Batch]) -> Result<()> {
+        let mut blocks = batches.iter().flat_map(|batch| &batch.blocks);
+        if !blocks.any(|placed| placed.block.origin().is_some()) {
+            return Ok(());
+        }
+        let mut open = self.ring.open.iter();
+        match open.find(|open| open.segment.generation() == generation) {
+            Some(open) => self.ring.sync(&open.segment.file),
+            None => Ok(()),
+        }
     }
 
     /// Makes room for what was removed when nothing else does.
