@@ -27,6 +27,8 @@ pub(super) struct Keeping {
     candidates: VecDeque<Handle>,
     /// Bytes that may be kept yet.
     bytes_left: u64,
+    /// Whether a block was left out for want of bytes.
+    is_full: bool,
     /// Blocks that are being read.
     pub(super) reads: usize,
     /// Blocks that were read and cannot be found in their new place yet.
@@ -45,6 +47,7 @@ impl Writer {
                 segment: Arc::clone(segment),
                 candidates: self.path.tier.index.lock().used_in(*id),
                 bytes_left: segment.bytes / SHARE,
+                is_full: false,
                 reads: 0,
                 writes: 0,
             });
@@ -57,6 +60,10 @@ impl Writer {
         let Some(keeping) = &mut self.keeping else {
             return Ok(());
         };
+        if keeping.candidates.is_empty() && keeping.reads + keeping.writes == 0 && !keeping.is_full {
+            // What was read since the last look.
+            keeping.candidates = self.path.tier.index.lock().used_in(keeping.id);
+        }
         while keeping.reads + keeping.writes < AT_ONCE
             && let Some(handle) = keeping.candidates.pop_front()
         {
@@ -67,6 +74,7 @@ impl Writer {
             drop(index);
             let bytes = found.space.padded_bytes;
             if bytes > keeping.bytes_left || !self.path.tier.budget.take(today(), bytes) {
+                keeping.is_full = true;
                 continue;
             }
             keeping.bytes_left -= bytes;

@@ -204,7 +204,8 @@ impl<'a> Journals<'a> {
                         offset: *offset,
                         space: space.id.0,
                         uses: *uses,
-                        is_used: false,
+                        // What was read since it was written is not known; one that earned its place before keeps it once more.
+                        is_used: *uses > 0,
                     };
                     insert(&mut index, self.path, id, entry);
                     data_end = data_end.max(u64::from(*offset) * UNIT + space.padded_bytes);
