@@ -301,7 +301,9 @@ impl Writer {
     }
 
     pub(super) fn retire(&mut self, id: SegmentId, segment: Arc<Segment>) -> Evicted {
-        self.ring.retire(&self.path, id, segment, self.safety.mark())
+        let evicted = self.ring.retire(&self.path, id, segment, self.safety.mark());
+        self.forget_gone();
+        evicted
     }
 
     /// There is no room for more segments: the path goes on with what it has.
