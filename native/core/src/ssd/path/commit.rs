@@ -160,7 +160,7 @@ impl Writer {
         if self.removals.is_empty() || !self.batches.is_empty() {
             return Ok(());
         }
-        if self.ring.full.is_empty() && self.ring.open.is_empty() {
+        if self.ring.full.is_empty() && self.ring.open.is_empty() && self.ring.draining.is_empty() {
             // The segments of what was removed are gone, and with them all that a journal could say.
             self.removals.clear();
             return Ok(());

@@ -128,17 +128,6 @@ impl Writer {
         }
     }
 
-    /// Drops blocks that were read to be kept and whose segment went before them: it would wait for them, and they for a free one.
-    pub(super) fn forget_gone(&mut self) {
-        let path = Arc::clone(&self.path);
-        let is_gone = |block: &Block| {
-            let origin = block.origin();
-            origin.is_some_and(|handle| !path.tier.index.lock().is_live(handle))
-        };
-        self.kept.retain(|block| !is_gone(block));
-        self.held = self.held.take().filter(|block| !is_gone(block));
-    }
-
     /// The next block that was read to be kept, unless it was removed meanwhile.
     pub(super) fn next_kept(&mut self) -> Option<Block> {
         while let Some(block) = self.kept.pop_front() {

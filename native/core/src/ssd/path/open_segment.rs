@@ -60,6 +60,11 @@ impl OpenSegment {
         bytes.saturating_sub(UNIT + bytes / 16)
     }
 
+    /// Whether blocks have places here.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.data_end > UNIT
+    }
+
     /// Whether so many bytes of data, and of records, have room.
     fn has_room(&self, data: u64, records: u64) -> bool {
         self.data_end + data + blocks_for(self.planned + records) * UNIT <= self.segment.bytes

@@ -34,7 +34,7 @@ pub(super) struct Ring {
     pub(super) has_head: bool,
     /// Those that have left the index and may still be read, each with what the records are known by that have to be safe before
     /// its own are gone: those of blocks that were moved from there.
-    pub(super) draining: Vec<(Arc<Segment>, u64)>,
+    pub(super) draining: VecDeque<(Arc<Segment>, u64)>,
     pub(super) free: Vec<FreeSegment>,
     /// Bytes of segments that could not be read, which are left alone.
     pub(super) lost: u64,
@@ -59,7 +59,7 @@ impl Ring {
             full: VecDeque::new(),
             open: VecDeque::new(),
             has_head: false,
-            draining: Vec::new(),
+            draining: VecDeque::new(),
             free: Vec::new(),
             lost: 0,
             next_number: 0,
@@ -156,6 +156,11 @@ impl Ring {
         }
     }
 
+    /// Whether blocks have places in segments that are being filled.
+    pub(super) fn has_open_blocks(&self) -> bool {
+        self.open.iter().any(OpenSegment::has_blocks)
+    }
+
     /// Takes no more blocks into the head.
     pub(super) fn close_head(&mut self) {
         self.has_head = false;
@@ -180,29 +185,32 @@ impl Ring {
         let evicted = path.tier.index.lock().empty_segment(id);
         path.counts.evicted_blocks.add(evicted.blocks);
         segment.drain();
-        self.draining.push((segment, mark));
+        self.draining.push_back((segment, mark));
         evicted
     }
 
-    /// Makes free those that nobody reads any more.
+    /// Makes free those that nobody reads any more, in the order in which they were let go: what a journal says was removed is
+    /// forgotten only after the record of it.
     pub(super) fn collect_drained(&mut self, safety: &mut Safety) -> Result<()> {
-        for (segment, mark) in std::mem::take(&mut self.draining) {
-            let is_safe = safety.is_safe(mark);
-            if !is_safe {
+        while let Some((segment, mark)) = self.draining.front() {
+            if !safety.is_safe(*mark) {
                 safety.want();
+                return Ok(());
             }
-            if segment.is_pinned() || !is_safe {
-                self.draining.push((segment, mark));
-                continue;
+            if segment.is_pinned() {
+                return Ok(());
             }
             // Its records name blocks that the tier has let go.
             let header = self.header(segment.number, segment.bytes, 0);
             self.write_header(&segment.file, &header)?;
-            self.free.push(FreeSegment {
-                file: Arc::clone(&segment.file),
-                number: segment.number,
-                bytes: segment.bytes,
-            });
+            self.sync(&segment.file)?;
+            if let Some((segment, _)) = self.draining.pop_front() {
+                self.free.push(FreeSegment {
+                    file: Arc::clone(&segment.file),
+                    number: segment.number,
+                    bytes: segment.bytes,
+                });
+            }
         }
         Ok(())
     }

@@ -85,7 +85,10 @@ impl Writer {
         for eviction in &mut evictions {
             while eviction.evicted.bytes < eviction.bytes {
                 let Some(evicted) = self.retire_oldest() else {
-                    self.ring.close_head();
+                    // A head of nothing but records stays: what was removed is told there.
+                    if self.ring.has_open_blocks() {
+                        self.ring.close_head();
+                    }
                     break;
                 };
                 eviction.evicted.blocks += evicted.blocks;
@@ -110,7 +113,7 @@ impl Writer {
                 drop(reply.send(Ok(Evicted::default())));
             }
         }
-        let is_all_gone = self.ring.full.is_empty() && self.ring.open.is_empty();
+        let is_all_gone = self.ring.full.is_empty() && !self.ring.has_open_blocks();
         let is_drained = self.ring.draining.is_empty();
         self.wishes.evictions.retain(|eviction| {
             let is_done = is_drained && (is_all_gone || eviction.evicted.bytes >= eviction.bytes);

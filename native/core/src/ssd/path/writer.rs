@@ -301,9 +301,7 @@ impl Writer {
     }
 
     pub(super) fn retire(&mut self, id: SegmentId, segment: Arc<Segment>) -> Evicted {
-        let evicted = self.ring.retire(&self.path, id, segment, self.safety.mark());
-        self.forget_gone();
-        evicted
+        self.ring.retire(&self.path, id, segment, self.safety.mark())
     }
 
     /// There is no room for more segments: the path goes on with what it has.

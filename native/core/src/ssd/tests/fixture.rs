@@ -58,6 +58,7 @@ pub(super) fn config(dir: &Path) -> SsdConfig {
 /// An open tier, and what was written to it.
 pub(super) struct Fixture {
     pub(super) ssd: Arc<Ssd>,
+    pub(super) key: SpaceKey,
     pub(super) space: SsdSpaceId,
     pub(super) pages: Vec<u64>,
     pub(super) saved: HashMap<Hash, Vec<Vec<u8>>>,
@@ -86,6 +87,7 @@ impl Fixture {
         let space = ssd.space(KEY, &geometry(&PAGES))?;
         Ok(Self {
             ssd,
+            key: KEY,
             space,
             pages: PAGES.to_vec(),
             saved: HashMap::new(),
@@ -115,7 +117,9 @@ impl Fixture {
     ) -> (std::result::Result<(), Refused>, mpsc::Receiver<Result<()>>) {
         let bytes: Vec<Vec<u8>> = self.pages.iter().map(|len| fresh(*len as usize)).collect();
         let (sender, ended) = mpsc::channel();
-        let write = block_write(self.space, hash, &bytes, move |result| drop(sender.send(result)));
+        let write = block_write((self.space, &self.key), hash, &bytes, move |result| {
+            drop(sender.send(result))
+        });
         self.saved.insert(hash, bytes);
         (self.ssd.write(write), ended)
     }
@@ -216,7 +220,7 @@ pub(super) fn read_extent(ssd: &Ssd, extent: Extent, pages: &[u64]) -> Result<Ve
 }
 
 pub(super) fn block_write(
-    space: SsdSpaceId,
+    (space, key): (SsdSpaceId, &SpaceKey),
     hash: Hash,
     bytes: &[Vec<u8>],
     done: impl FnOnce(Result<()>) + Send + 'static,
@@ -230,7 +234,7 @@ pub(super) fn block_write(
     let padded = padded_hash(&hash).unwrap();
     let checksums = (0..)
         .zip(&pages)
-        .map(|(shard, page)| page.checksum(checksum_seed(&KEY, shard, &padded)));
+        .map(|(shard, page)| page.checksum(checksum_seed(key, shard, &padded)));
     BlockWrite {
         space,
         hash: hash.to_vec(),

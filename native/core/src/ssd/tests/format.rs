@@ -42,7 +42,7 @@ fn records() -> Vec<Record> {
     let block = |block: u8| {
         let hash = [block; 32];
         let pages: Vec<Vec<u8>> = (0..2).map(|shard| page(block, shard)).collect();
-        let write = super::fixture::block_write(SsdSpaceId(0), hash, &pages, |_| {});
+        let write = super::fixture::block_write((SsdSpaceId(0), &KEY), hash, &pages, |_| {});
         Record::Block {
             space: 5,
             uses: block,
@@ -138,7 +138,7 @@ fn what_the_first_release_wrote_is_found() {
     let space = ssd.space(KEY, &geometry(&PAGES)).unwrap();
     let (sender, ended) = std::sync::mpsc::channel();
     let done = move |result| drop(sender.send(result));
-    let write = super::fixture::block_write(space, [9; 32], &[page(9, 0), page(9, 1)], done);
+    let write = super::fixture::block_write((space, &KEY), [9; 32], &[page(9, 0), page(9, 1)], done);
     ssd.write(write).unwrap();
     ended.recv().unwrap().unwrap();
     ssd.close(super::fixture::deadline()).unwrap();

@@ -111,7 +111,7 @@ fn blocks_that_do_not_fit_are_refused() {
     let hash = fixture.write();
     let bytes: Vec<Vec<u8>> = PAGES.iter().map(|len| fresh(*len as usize)).collect();
     let refused = |hash, bytes: &[Vec<u8>]| {
-        let write = block_write(fixture.space, hash, bytes, |_| {
+        let write = block_write((fixture.space, &KEY), hash, bytes, |_| {
             panic!("a refused write has no end")
         });
         fixture.ssd.write(write).unwrap_err()
@@ -122,14 +122,14 @@ fn blocks_that_do_not_fit_are_refused() {
         refused([1; 32], &[bytes[1].clone(), bytes[0].clone()]),
         Refused::Unfit
     );
-    let mut short = block_write(fixture.space, hash, &bytes, |_| {});
+    let mut short = block_write((fixture.space, &KEY), hash, &bytes, |_| {});
     short.hash.truncate(8);
     assert_eq!(fixture.ssd.write(short).unwrap_err(), Refused::Unfit);
 
     let large = [4 << 20];
     let space = SpaceKey { group: 9, ..KEY };
     let space = fixture.ssd.space(space, &geometry(&large)).unwrap();
-    let write = block_write(space, hash, &[fresh(4 << 20)], |_| {});
+    let write = block_write((space, &KEY), hash, &[fresh(4 << 20)], |_| {});
     assert_eq!(fixture.ssd.write(write).unwrap_err(), Refused::Unfit);
     assert_eq!(fixture.ssd.snapshot().refused, [1, 0, 0, 0, 4]);
     fixture.close();

@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use super::fixture::{CAPACITY, Fixture, KEY, config, deadline, geometry};
+use super::fixture::{CAPACITY, Fixture, config, deadline, geometry};
 use crate::ssd::io::fault::{Disk, Faults};
 use crate::ssd::*;
 
@@ -20,11 +20,8 @@ fn open(dir: &TempDir, disk: &Disk, capacity: u64) -> Fixture {
 
 /// Has the fixture write blocks of one page of so many bytes.
 fn use_blocks_of(fixture: &mut Fixture, bytes: u64) {
-    let key = SpaceKey {
-        group: bytes as u32,
-        ..KEY
-    };
-    fixture.space = fixture.ssd.space(key, &geometry(&[bytes])).unwrap();
+    fixture.key.group = bytes as u32;
+    fixture.space = fixture.ssd.space(fixture.key, &geometry(&[bytes])).unwrap();
     fixture.pages = vec![bytes];
     fixture.saved.clear();
 }
@@ -69,9 +66,12 @@ fn a_path_that_is_full_of_small_segments_takes_large_blocks_once_it_was_made_lar
     let capacity = LARGE / 2;
     fixture.ssd.resize(dir.path(), capacity, deadline()).unwrap();
     use_blocks_of(&mut fixture, LARGE_BLOCK);
-    fixture.write_many(12);
+    let evicted = fixture.path().evicted_blocks;
+    let hashes = fixture.write_many(12);
     let path = fixture.path();
-    assert!(path.used <= capacity && path.blocks == 12, "{path:?}");
+    assert!(hashes.iter().all(|hash| fixture.has(hash)), "{path:?}");
+    assert!(path.used <= capacity, "{path:?}");
+    assert_eq!(path.evicted_blocks, evicted, "there is room for all");
     fixture.close();
 }
 

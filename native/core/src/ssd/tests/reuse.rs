@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::fixture::{
     CAPACITY, Fixture, Hash, KEY, PADDED_BYTES, PAGES, config, deadline, geometry, read_extent,
 };
+use crate::ssd::io::fault::{Disk, Faults};
 use crate::ssd::*;
 
 /// Bytes that all files of a path take on the disk.
@@ -163,7 +164,7 @@ fn a_space_that_was_removed_stays_so_and_others_stay() {
     let key = SpaceKey { group: 8, ..KEY };
     let other = fixture.ssd.space(key, &geometry(&[4096])).unwrap();
     let (sender, ended) = std::sync::mpsc::channel();
-    let write = super::fixture::block_write(other, [9; 32], &[vec![5; 4096]], move |result| {
+    let write = super::fixture::block_write((other, &KEY), [9; 32], &[vec![5; 4096]], move |result| {
         sender.send(result).unwrap()
     });
     fixture.ssd.write(write).unwrap();
@@ -207,6 +208,30 @@ fn a_path_can_be_made_smaller_and_larger() {
     let path = fixture.path();
     assert!(path.used <= CAPACITY && used(dir.path()) <= CAPACITY, "{path:?}");
     assert!(fixture.check_all() > 100);
+    fixture.close();
+}
+
+#[test]
+fn evicting_all_ends_also_while_removals_are_to_be_told() {
+    let dir = TempDir::new().unwrap();
+    let disk = Disk::default();
+    let mut fixture = Fixture::open_disk(&dir, &disk);
+    for _ in 0..20 {
+        let hashes = fixture.write_many(6);
+        // The second removal is told while the disk has the record of the first.
+        disk.set(Faults {
+            delay: Duration::from_millis(5),
+            ..Faults::default()
+        });
+        assert!(
+            hashes[..2]
+                .iter()
+                .all(|hash| fixture.ssd.remove(fixture.space, hash))
+        );
+        let evicted = fixture.ssd.evict(None, u64::MAX, deadline()).unwrap();
+        assert_eq!(evicted.blocks, 4);
+        disk.set(Faults::default());
+    }
     fixture.close();
 }
 
