@@ -17,6 +17,7 @@ from pegaflow.cli import (
     status,
     stop,
     tier,
+    top,
     version,
     vllm,
     warm,
@@ -37,6 +38,7 @@ app.command("serve")(serve.serve)
 app.command("stop")(stop.stop)
 app.command("restart")(restart.restart)
 app.command("status")(status.status)
+app.command("top", help=top.HELP)(top.top)
 app.command(
     "vllm",
     options_metavar="[OPTIONS] -- ARGS...",

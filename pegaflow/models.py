@@ -4,6 +4,7 @@ import json
 import types
 import typing
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
 from pegaflow.config import DaemonConfig
@@ -339,9 +340,14 @@ def parse(model: type[D], text: str) -> D:
         ) from error
 
 
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _value(kind: Any, raw: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         return kind(
             **{
                 field.name: _value(hints[field.name], raw[field.name])

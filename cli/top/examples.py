@@ -1,0 +1,24 @@
+"""The help of the command, which teaches by example."""
+
+from typing import Final
+
+HELP: Final = """Look at daemons: where blocks are found, how full tiers are, how fast blocks move.
+
+Everything comes from /v1/status and /metrics of a daemon's HTTP interface; nothing is changed.
+
+\b
+The daemon of this host, a line of text every second:
+  pegaflow top
+Two daemons of other hosts:
+  pegaflow top --url gpu-1:9091 --url gpu-2:9091
+Once, for scripts; requested = memory + ssd + remote + miss:
+  pegaflow top --once --json | jq .blocks
+An hour for a spreadsheet:
+  pegaflow top --csv -i 10s -n 360 > hour.csv
+Say when loads take more than 100 ms, and that more than 1 s is a fault:
+  pegaflow top --threshold load-p99=100,1000
+Without a daemon:
+  pegaflow top --demo
+
+Exit code of --once 0: it works; 3: a daemon does not answer; 4: not in time; 5: one is degraded.
+"""

@@ -1,0 +1,50 @@
+"""Which daemons the command looks at."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pegaflow.cli.context import AppContext
+from pegaflow.config import resolve_socket
+
+if TYPE_CHECKING:
+    from pegaflow.observe.source import Source
+
+
+def sources(
+    context: AppContext,
+    urls: Sequence[str],
+    socket: str | None,
+    config: str | None,
+    timeout_s: float,
+) -> "list[Source]":
+    """The daemons at ``urls``, or the one at the socket, which tells its HTTP address."""
+    from pegaflow.observe.source import HttpSource, checked_url
+
+    if urls:
+        return [
+            HttpSource(urlsplit(url).netloc, _always(url), timeout_s)
+            for url in dict.fromkeys(map(checked_url, urls))
+        ]
+    address = resolve_socket(socket, config=config, environ=context.environ)
+
+    def find() -> str:
+        return f"http://{context.connect(address, timeout_s).status().http_addr}"
+
+    return [HttpSource("local", find, timeout_s)]
+
+
+def demo_sources() -> "list[Source]":
+    """Two daemons that are made up; one restarts after a while, the other loses a disk."""
+    from pegaflow.observe.scripted import ScriptedSource
+
+    now = time.time()
+    return [
+        ScriptedSource("gpu-1", time.time, now, engines=5, namespaces=6, restart_after_s=90),
+        ScriptedSource("gpu-2", time.time, now, engines=2, namespaces=3, offline_after_s=60),
+    ]
+
+
+def _always(url: str) -> Callable[[], str]:
+    return lambda: url

@@ -1,0 +1,56 @@
+"""Readings as lines: JSON, CSV, or text."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+
+import typer
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.cli.output import write_line
+from pegaflow.cli.top.readings import Reading
+from pegaflow.observe import fleet
+from pegaflow.observe.rows import (
+    CSV,
+    STAT_HEADER,
+    Cell,
+    csv_gap,
+    csv_row,
+    stat_gap,
+    stat_line,
+)
+
+
+def write(context: AppContext, form: str, reading: Reading, *, first: bool) -> None:
+    """One reading in the ``form`` json, csv or stat; before the ``first`` one comes a heading."""
+    if form == "json":
+        document = fleet.document(reading.at, reading.snapshots, reading.unanswered)
+        write_line(context, json.dumps(document))
+        return
+    if form == "csv":
+        rows: list[Iterable[Cell]] = [CSV] if first else []
+        rows += [csv_row(snapshot) for snapshot in reading.snapshots]
+        rows += [csv_gap(gap, reading.at) for gap in reading.unanswered]
+        lines = [_csv_line(row) for row in rows]
+    else:
+        lines = [STAT_HEADER] if first else []
+        lines += [stat_line(snapshot) for snapshot in reading.snapshots]
+        lines += [stat_gap(gap, reading.at) for gap in reading.unanswered]
+    for line in lines:
+        write_line(context, line)
+
+
+def check(reading: Reading) -> None:
+    """End the command with what scripts want to know, when not all is well."""
+    for error in reading.failures.values():
+        raise error
+    if any(snapshot.daemon.state == "degraded" for snapshot in reading.snapshots):
+        raise typer.Exit(ExitCode.PROBLEMS)
+
+
+def _csv_line(row: Iterable[Cell]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(["" if cell is None else cell for cell in row])
+    return text.getvalue()

@@ -1,0 +1,247 @@
+"""Makes a snapshot of a sample and the one that the window begins with."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from pegaflow.models import Blocks, Status
+from pegaflow.namespaces import namespaces
+from pegaflow.observe import absent
+from pegaflow.observe.alerts import alerts
+from pegaflow.observe.counters import Counters, Delta
+from pegaflow.observe.sample import Sample
+from pegaflow.observe.series import HISTOGRAMS
+from pegaflow.observe.snapshot import (
+    Daemon,
+    Engine,
+    Evictions,
+    Flow,
+    Integrity,
+    Latency,
+    Leases,
+    Namespace,
+    Queues,
+    Snapshot,
+    Tier,
+    Window,
+)
+from pegaflow.observe.thresholds import DEFAULTS, Threshold
+from pegaflow.tiers import parts
+
+STALE_S: Final = 30.0
+"""An engine whose workers have not all registered after this time is stale."""
+
+
+def snapshot(
+    sample: Sample,
+    earlier: Sample | None = None,
+    thresholds: Mapping[str, Threshold] = DEFAULTS,
+) -> Snapshot:
+    """What a sample shows: rates and quantiles since ``earlier``, or since the daemon's start."""
+    status = sample.status
+    delta = _counters(sample).since(None if earlier is None else _counters(earlier))
+    found = Snapshot(
+        host=sample.host,
+        at=sample.at,
+        window=Window(delta.seconds, earlier is None, delta.restarted),
+        daemon=_daemon(status),
+        blocks=status.blocks,
+        window_blocks=Blocks(
+            **{
+                name: delta.count(f"blocks/{name}")
+                for name in ("requested", "memory", "ssd", "remote", "miss")
+            }
+        ),
+        tiers=tuple(_tiers(status)),
+        flows=tuple(_flows(status, delta)),
+        latencies=tuple(_latencies(delta)),
+        engines=tuple(_engines(status)),
+        namespaces=tuple(_namespaces(status, delta)),
+        evictions=Evictions(
+            memory_blocks=delta.count("evictions"),
+            memory_per_s=delta.rate("evictions"),
+            ssd_blocks=delta.count("ssd/evicted_blocks"),
+            admissions=delta.count("admissions"),
+            kept_blocks=delta.count("pegaflow_ssd_kept_blocks_total"),
+        ),
+        leases=_leases(status, delta, thresholds),
+        queues=_queues(status, delta),
+        integrity=Integrity(
+            corrupt_blocks=status.checksums.corrupt_blocks
+            + (sum(path.corrupt_blocks for path in status.ssd.paths) if status.ssd else 0),
+            verified_pages=status.checksums.verified_pages,
+            scrubbed_pages=status.checksums.scrubbed_pages,
+            pending_pages=status.checksums.pending_pages,
+        ),
+        alerts=(),
+        absent=_absent(status),
+    )
+    return dataclasses.replace(found, alerts=tuple(alerts(found, thresholds)))
+
+
+@lru_cache(maxsize=64)
+def _counters(sample: Sample) -> Counters:
+    return Counters.of(sample)
+
+
+def _daemon(status: Status) -> Daemon:
+    return Daemon(
+        version=status.version,
+        pid=status.pid,
+        boot_id=status.boot_id,
+        uptime_s=status.uptime_s,
+        state=status.state,
+        ready_percent=status.ready_percent,
+        reasons=status.reasons,
+        http_addr=status.http_addr,
+        policy=status.pool.policy,
+        gpus=len(status.gpus.devices),
+        pinned_bytes=status.gpus.pinned_bytes,
+    )
+
+
+def _tiers(status: Status) -> Iterator[Tier]:
+    ssd = status.ssd
+    for part in parts(status):
+        is_memory = part.tier == "memory"
+        in_flight = ssd.writes.in_flight_bytes + ssd.fetches.in_flight_bytes if ssd else 0
+        yield Tier(
+            tier=part.tier,
+            name=part.name,
+            state=part.state,
+            reason=part.reason,
+            capacity_bytes=part.capacity_bytes,
+            used_bytes=part.used_bytes,
+            leased_bytes=status.leases.bytes if is_memory else 0,
+            in_flight_bytes=in_flight if is_memory else 0,
+            blocks=part.blocks,
+        )
+
+
+def _flows(status: Status, delta: Delta) -> Iterator[Flow]:
+    for what, transfers in (("save", status.saves), ("load", status.loads)):
+        yield Flow(
+            name=what,
+            bytes_per_s=delta.rate(f"{what}/bytes"),
+            blocks_per_s=delta.rate(f"{what}/blocks"),
+            transfers=delta.count(f"{what}/transfers"),
+            failures=delta.count(f"{what}/failures"),
+            in_flight=transfers.in_flight,
+            total_bytes=transfers.bytes,
+        )
+    if status.ssd is None:
+        return
+    paths, latest = status.ssd.paths, delta.histograms
+    reads = ("ssd read", "ssd/read_bytes", "fetches/blocks", "ssd/read_errors")
+    writes = ("ssd write", "ssd/written_bytes", "writes/blocks", "ssd/write_errors")
+    totals = (sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths))
+    for (what, moved, blocks, errors), total in zip((reads, writes), totals, strict=True):
+        yield Flow(
+            name=what,
+            bytes_per_s=delta.rate(moved),
+            blocks_per_s=delta.rate(blocks),
+            transfers=latest[what].count if what in latest else 0,
+            failures=delta.count(errors),
+            in_flight=0,
+            total_bytes=total,
+        )
+
+
+def _latencies(delta: Delta) -> Iterator[Latency]:
+    for name in HISTOGRAMS:
+        if histogram := delta.histograms.get(name):
+            p50, p95, p99 = (histogram.quantile_s(share) for share in (0.5, 0.95, 0.99))
+            yield Latency(name, histogram.count, p50, p95, p99)
+
+
+def _engines(status: Status) -> Iterator[Engine]:
+    pages = {one.pid: one.page_bytes for gpu in status.gpus.devices for one in gpu.engines}
+    for engine in status.engines:
+        own = [pages[pid] for pid in engine.worker_pids if pid in pages]
+        yield Engine(
+            engine_id=engine.engine_id,
+            model=engine.model,
+            namespace=engine.namespace,
+            workers=engine.workers,
+            registered_workers=len(engine.worker_pids),
+            attached_s=engine.attached_s,
+            stale=not engine.complete and engine.attached_s > STALE_S,
+            page_bytes=sum(own) if own else None,
+        )
+
+
+def _namespaces(status: Status, delta: Delta) -> Iterator[Namespace]:
+    for space in namespaces(status):
+        key = f"namespace/{space.namespace}"
+        hits, misses = delta.count(f"{key}/hits"), delta.count(f"{key}/misses")
+        yield Namespace(
+            namespace=space.namespace,
+            model=space.model,
+            blocks=space.blocks,
+            bytes=space.bytes,
+            ssd_blocks=space.ssd_blocks,
+            ssd_bytes=space.ssd_bytes,
+            requested=hits + misses,
+            hit_share=hits / (hits + misses) if hits + misses else None,
+            evictions=delta.count(f"{key}/evictions"),
+            evictions_per_s=delta.rate(f"{key}/evictions"),
+            pinned=space.pinned,
+            quota_bytes=space.quota_bytes,
+        )
+
+
+def _leases(status: Status, delta: Delta, thresholds: Mapping[str, Threshold]) -> Leases:
+    leases, pool = status.leases, status.pool
+    return Leases(
+        held=leases.held,
+        blocks=leases.blocks,
+        bytes=leases.bytes,
+        oldest_s=leases.oldest_s,
+        suspect=thresholds["lease-age"].level(leases.oldest_s) != "ok",
+        pinned_blocks=pool.pinned_blocks,
+        in_flight_pages=pool.in_flight_pages,
+        partial_blocks=pool.partial_blocks,
+        granted=delta.count("pegaflow_leases_granted_total"),
+        ended=_by(delta, "pegaflow_leases_ended_total"),
+    )
+
+
+def _queues(status: Status, delta: Delta) -> Queues:
+    ssd = status.ssd
+    unfetched = ("no_room", "busy", "failed", "corrupt", "cancelled", "declined")
+    written = _by(delta, "pegaflow_ssd_write_blocks_total")
+    return Queues(
+        write_blocks=ssd.writes.queued_blocks if ssd else 0,
+        write_bytes=ssd.queued_write_bytes if ssd else 0,
+        read_bytes=ssd.queued_read_bytes if ssd else 0,
+        fetch_lookups=ssd.fetches.lookups if ssd else 0,
+        fetch_bytes=ssd.fetches.queued_bytes if ssd else 0,
+        no_space=delta.count("no_space"),
+        unwritten={reason: count for reason, count in written.items() if reason != "written"},
+        unfetched={reason: delta.count(f"fetches/{reason}_blocks") for reason in unfetched},
+        write_budget_left_bytes=ssd.write_budget_left_bytes if ssd else None,
+    )
+
+
+def _by(delta: Delta, counter: str) -> dict[str, int]:
+    prefix = f"{counter}/"
+    return {
+        key.removeprefix(prefix): int(value)
+        for key, value in delta.values.items()
+        if key.startswith(prefix)
+    }
+
+
+def _absent(status: Status) -> dict[str, str]:
+    sentences = {
+        "ceiling": absent.CEILING,
+        "engine_traffic": absent.ENGINE_TRAFFIC,
+        "ghost": absent.GHOST,
+        "numa": absent.NUMA,
+        "peers": absent.PEERS,
+        "prefixes": absent.PREFIXES,
+        "remote": absent.REMOTE_TIER,
+        "residence": absent.RESIDENCE,
+    }
+    return sentences if status.ssd is not None else sentences | {"ssd": absent.NO_SSD}

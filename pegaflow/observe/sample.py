@@ -1,0 +1,51 @@
+"""One reading of one daemon."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pegaflow.errors import PegaflowError
+from pegaflow.models import Status, parse
+from pegaflow.observe.series import Series
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A daemon's status document and metrics, as they came at ``at`` (seconds since 1970, UTC)."""
+
+    host: str
+    """What people call the daemon."""
+    at: float
+    status_json: str
+    series: Series
+
+    @cached_property
+    def status(self) -> Status:
+        """The status document."""
+        return parse(Status, self.status_json)
+
+    def line(self) -> str:
+        """The sample as one line of a recording."""
+        return json.dumps(
+            {
+                "host": self.host,
+                "at": self.at,
+                "status": json.loads(self.status_json),
+                "metrics": self.series.text,
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def of_line(cls, line: str) -> "Sample":
+        """The sample of a recording's line; raises ``PegaflowError`` for another line."""
+        try:
+            raw: dict[str, Any] = json.loads(line)
+            status = json.dumps(raw["status"])
+            return cls(str(raw["host"]), float(raw["at"]), status, Series(str(raw["metrics"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise PegaflowError(
+                f"the recording has a line that is no sample ({error!r}); "
+                "give a file that `pegaflow top --record FILE` wrote"
+            ) from error

@@ -1,0 +1,89 @@
+"""The series of ``/metrics`` that a live view needs and the status document lacks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from pegaflow.observe.histogram import EMPTY, Histogram
+
+HISTOGRAMS: Final[Mapping[str, str]] = {
+    "lookup": "pegaflow_lookup_duration_seconds",
+    "fetch": "pegaflow_fetch_duration_seconds",
+    "save": "pegaflow_save_duration_seconds",
+    "load": "pegaflow_load_duration_seconds",
+    "ssd read": "pegaflow_ssd_read_duration_seconds",
+    "ssd write": "pegaflow_ssd_write_duration_seconds",
+}
+"""What takes time, and the histogram of it."""
+
+COUNTERS: Final[Mapping[str, str]] = {
+    "pegaflow_leases_granted_total": "",
+    "pegaflow_leases_ended_total": "reason",
+    "pegaflow_engine_sessions_ended_total": "reason",
+    "pegaflow_save_blocks_total": "result",
+    "pegaflow_load_blocks_total": "result",
+    "pegaflow_ssd_write_blocks_total": "result",
+    "pegaflow_ssd_kept_blocks_total": "",
+    "pegaflow_inflight_gc_cleaned_total": "",
+}
+"""Counters by name, with the label that tells them apart; the other labels are summed."""
+
+_KEPT: Final = (*HISTOGRAMS.values(), *(name.removesuffix("_total") for name in COUNTERS))
+
+
+@dataclass(frozen=True)
+class Series:
+    """One exposition. ``text`` has nothing but what is needed, so that it is cheap to keep."""
+
+    text: str = ""
+
+    @classmethod
+    def of(cls, exposition: str) -> "Series":
+        """The series of all that a daemon shows."""
+        return cls("\n".join(_kept_lines(exposition)))
+
+    @cached_property
+    def counters(self) -> dict[str, float]:
+        """The counters, by name or ``name/label's value``."""
+        found: dict[str, float] = {}
+        for name, labels, value in self._samples:
+            if name in COUNTERS:
+                label = COUNTERS[name]
+                key = f"{name}/{labels.get(label, '')}" if label else name
+                found[key] = found.get(key, 0.0) + value
+        return found
+
+    @cached_property
+    def histograms(self) -> dict[str, Histogram]:
+        """The histograms by what takes time; paths of a tier are taken together."""
+        by_labels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for name, labels, value in self._samples:
+            if name.endswith("_bucket"):
+                sets = by_labels.setdefault(name.removesuffix("_bucket"), {})
+                sets.setdefault(labels.get("path", ""), []).append((float(labels["le"]), value))
+        found = {}
+        for what, metric in HISTOGRAMS.items():
+            merged: Histogram | None = None
+            for buckets in by_labels.get(metric, {}).values():
+                one = Histogram.of_cumulative(buckets)
+                merged = one if merged is None else merged.plus(one)
+            found[what] = merged or EMPTY
+        return found
+
+    @cached_property
+    def _samples(self) -> tuple[tuple[str, dict[str, str], float], ...]:
+        from prometheus_client.parser import text_string_to_metric_families
+
+        return tuple(
+            (sample.name, sample.labels, sample.value)
+            for family in text_string_to_metric_families(self.text + "\n")
+            for sample in family.samples
+        )
+
+
+def _kept_lines(exposition: str) -> Iterator[str]:
+    for line in exposition.splitlines():
+        name = line.partition(" ")[0].partition("{")[0]
+        if name.startswith(_KEPT) and not name.endswith(("_sum", "_count")):
+            yield line

@@ -1,0 +1,95 @@
+"""Where samples come from: a daemon's HTTP endpoints."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from pegaflow.errors import CallTimeout, ConfigError, PegaflowError, Unreachable
+from pegaflow.observe.sample import Sample
+from pegaflow.observe.series import Series
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Source(Protocol):
+    """Gives samples of one daemon."""
+
+    @property
+    def host(self) -> str:
+        """What people call the daemon."""
+
+    def read(self) -> Sample:
+        """The daemon now; raises ``Unreachable`` or ``CallTimeout`` when it does not answer."""
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+class HttpSource:
+    """A daemon at an ``http://`` address, which is found anew after each failure."""
+
+    def __init__(
+        self,
+        host: str,
+        find: Callable[[], str],
+        timeout_s: float,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.host = host
+        self._find = find
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._client: httpx.Client | None = None
+
+    def read(self) -> Sample:
+        """The daemon now, from ``/v1/status`` and ``/metrics``."""
+        try:
+            status = self._get("/v1/status")
+            return Sample(self.host, self._clock(), status, Series.of(self._get("/metrics")))
+        except PegaflowError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _get(self, path: str) -> str:
+        import httpx
+
+        if self._client is None:
+            base = self._find()
+            self._client = httpx.Client(base_url=base, timeout=self._timeout_s, trust_env=False)
+        url = self._client.base_url.join(path)
+        try:
+            answer = self._client.get(path)
+        except httpx.TimeoutException as error:
+            raise CallTimeout(f"{url} did not answer within {self._timeout_s:g} s") from error
+        except httpx.TransportError as error:
+            raise Unreachable(f"{url} does not answer: {error}") from error
+        if answer.status_code != httpx.codes.OK:
+            raise Unreachable(f"{url} answered {answer.status_code}: is it a PegaFlow daemon's?")
+        return answer.text
+
+
+def checked_url(text: str) -> str:
+    """The address of a daemon's HTTP interface; raises ``ConfigError`` for what is none.
+
+    >>> checked_url("gpu-7:9091"), checked_url("http://[::1]:9091/")
+    ('http://gpu-7:9091', 'http://[::1]:9091')
+    """
+    import httpx
+
+    try:
+        url = httpx.URL(text if "://" in text else f"http://{text}")
+        if url.scheme not in ("http", "https") or not url.host or url.path not in ("", "/"):
+            raise ValueError(text)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise ConfigError(
+            f"url {text!r} cannot be used; allowed: an address such as http://gpu-7:9091"
+        ) from error
+    return str(url).rstrip("/")

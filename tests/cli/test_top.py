@@ -1,0 +1,137 @@
+"""``pegaflow top`` for scripts: documents, lines, and exit codes."""
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+
+from pegaflow.observe.reading import snapshot
+from pegaflow.observe.rows import CSV, STAT_HEADER, stat_line
+from pegaflow.observe.scripted import ScriptedSource
+from tests.cli.command_line import CommandLine
+from tests.cli.documents import schema
+from tests.cli.installed import Host
+from tests.observe.clock import Clock
+from tests.observe.http_daemon import http_daemon
+
+_BEGAN = 1_700_000_000.0
+
+
+def _source(host: str = "gpu-1", offline_after_s: float | None = None) -> ScriptedSource:
+    return ScriptedSource(host, Clock(_BEGAN + 30), _BEGAN, offline_after_s=offline_after_s)
+
+
+def test_one_reading_for_scripts_adds_up_and_fits_the_schema(pegaflow: CommandLine) -> None:
+    with http_daemon(_source()) as url:
+        outcome = pegaflow("top", "--once", "--json", "--url", url)
+    document = outcome.json("top")
+    assert (outcome.code, outcome.err) == (0, "")
+    blocks = document["blocks"]
+    tiers = blocks["memory"] + blocks["ssd"] + blocks["remote"]
+    assert blocks["requested"] == tiers + blocks["miss"] > 0
+    assert document["hosts"][0]["window"]["since_start"] is True
+
+
+def test_several_daemons_are_summed(pegaflow: CommandLine) -> None:
+    with http_daemon(_source()) as one, http_daemon(_source()) as two:
+        document = pegaflow("top", "--once", "--json", "--url", one, "--url", two).json("top")
+    single = document["hosts"][0]["blocks"]
+    assert len(document["hosts"]) == 2
+    assert document["blocks"] == {name: 2 * count for name, count in single.items()}
+
+
+def test_text_is_a_line_for_each_daemon(pegaflow: CommandLine) -> None:
+    with http_daemon(_source()) as url:
+        lines = pegaflow("top", "--once", "--url", url).out.splitlines()
+    assert lines[0] == STAT_HEADER
+    # All but the time of the reading.
+    expected = stat_line(snapshot(_source(url.removeprefix("http://")).read()))
+    assert [line[8:] for line in lines[1:]] == [expected[8:]]
+
+
+def test_csv_has_a_heading_and_a_row_for_each_reading(pegaflow: CommandLine) -> None:
+    with http_daemon(_source()) as url:
+        outcome = pegaflow("top", "--csv", "--count", "3", "--interval", "100ms", "--url", url)
+    rows = list(csv.reader(io.StringIO(outcome.out)))
+    assert rows[0] == list(CSV)
+    assert [len(row) for row in rows] == [len(CSV)] * 4
+    values = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    assert int(values[0]["requested"]) > 0
+    # The clock of the daemon stands still: nothing more is asked for.
+    assert [row["requested"] for row in values[1:]] == ["0", "0"]
+
+
+def test_readings_are_lines_of_json(pegaflow: CommandLine) -> None:
+    with http_daemon(_source()) as url:
+        outcome = pegaflow("top", "--json", "-n", "2", "-i", "100ms", "--url", url)
+    documents = [json.loads(line) for line in outcome.out.splitlines()]
+    assert len(documents) == 2
+    for document in documents:
+        jsonschema.validate(document, schema("top"))
+
+
+def test_the_demonstration_needs_no_daemon(pegaflow: CommandLine) -> None:
+    document = pegaflow("top", "--demo", "--once", "--json").json("top")
+    assert [host["host"] for host in document["hosts"]] == ["gpu-1", "gpu-2"]
+
+
+def test_a_degraded_daemon_is_exit_code_5(pegaflow: CommandLine) -> None:
+    with http_daemon(_source(offline_after_s=10)) as url:
+        outcome = pegaflow("top", "--once", "--url", url)
+    assert outcome.code == 5
+    assert "!! ssd path /mnt/nvme1/pegaflow is offline" in outcome.out
+
+
+def test_one_that_does_not_answer_is_exit_code_3_and_the_others_are_shown(
+    pegaflow: CommandLine,
+) -> None:
+    with http_daemon(_source()) as url:
+        outcome = pegaflow("top", "--once", "--json", "--url", url, "--url", "127.0.0.1:1")
+    document = json.loads(outcome.out)
+    jsonschema.validate(document, schema("top"))
+    assert (outcome.code, len(document["hosts"])) == (3, 1)
+    assert [gap["host"] for gap in document["unanswered"]] == ["127.0.0.1:1"]
+    assert "http://127.0.0.1:1/v1/status does not answer" in outcome.err
+
+
+def test_no_daemon_at_the_socket_is_exit_code_3(pegaflow: CommandLine) -> None:
+    outcome = pegaflow("top", "--once")
+    assert (outcome.code, outcome.err) == (3, "pegaflow: no daemon answers on the socket\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--json", "--csv"], "--json and --csv are given; leave all but one out"),
+        (["--once", "--count", "2"], "--once and --count are given; leave one out"),
+        (["--interval", "1ms"], "--interval '1ms' cannot be used; allowed: a duration such as"),
+        (["--url", "ftp://x"], "url 'ftp://x' cannot be used; allowed: an address such as"),
+        (["--demo", "--url", "x:1"], "--demo looks at no daemon; leave --url and --socket out"),
+        (["--threshold", "x=1,2"], "threshold 'x=1,2' cannot be used; allowed: NAME="),
+    ],
+)
+def test_mistakes_are_told(pegaflow: CommandLine, args: list[str], message: str) -> None:
+    outcome = pegaflow("top", "--once", *args)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_a_real_daemon_is_found_by_its_socket_and_fits_the_schema(host: Host) -> None:
+    host.serve("--ssd", f"{host.directory}/ssd=64MiB")
+    done = host.run("top", "--once", "--json")
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema("top"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert document["hosts"][0]["host"] == "local"
+    assert {latency["name"] for latency in document["hosts"][0]["latencies"]} == {
+        "lookup",
+        "fetch",
+        "save",
+        "load",
+        "ssd read",
+        "ssd write",
+    }
+    text = host.run("top", "--once").stdout
+    assert text.splitlines()[0] == STAT_HEADER

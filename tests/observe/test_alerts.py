@@ -1,0 +1,90 @@
+"""What is said to be worth a look, and from when on."""
+
+from typing import Any
+
+import pytest
+
+from pegaflow.errors import ConfigError
+from pegaflow.observe.reading import snapshot
+from pegaflow.observe.thresholds import DEFAULTS, with_changes
+from tests.cli.documents import ssd_path, status_document
+from tests.observe.samples import blocks, histogram, sample
+
+_LEASES: dict[str, Any] = {"held": 1, "blocks": 16, "bytes": 16777216}
+
+
+def _quiet(**changes: Any) -> dict[str, Any]:
+    transfers = status_document()["loads"]
+    return {"saves": transfers, "loads": transfers, "pool": _pool(no_space=0)} | changes
+
+
+def _pool(**changes: Any) -> dict[str, Any]:
+    pool: dict[str, Any] = status_document()["pool"]
+    return pool | changes
+
+
+def _raised(*changes: str, metrics: str = "", **fields: Any) -> list[tuple[str, str, str]]:
+    found = snapshot(sample(metrics, **_quiet(**fields)), None, with_changes(changes))
+    return [(alert.level, alert.panel, alert.subject) for alert in found.alerts]
+
+
+def test_a_daemon_that_is_well_raises_nothing() -> None:
+    assert _raised() == []
+
+
+@pytest.mark.parametrize(
+    ("age_s", "level"), [(119.0, None), (120.0, "warning"), (480.0, "critical")]
+)
+def test_old_leases_may_have_leaked(age_s: float, level: str | None) -> None:
+    found = snapshot(sample(**_quiet(leases={**_LEASES, "oldest_s": age_s})))
+    expected = [(level, "leases", "lease-age")] if level else []
+    assert [(one.level, one.panel, one.subject) for one in found.alerts] == expected
+    assert found.leases.suspect == (level is not None)
+
+
+def test_misses_are_worth_a_word_only_when_asked_for() -> None:
+    counts = blocks(10, 0, 0, 90)
+    assert _raised(blocks=counts) == []
+    assert _raised("miss=50,95", blocks=counts) == [("warning", "hits", "miss")]
+    assert _raised("miss=50,90", blocks=counts) == [("critical", "hits", "miss")]
+
+
+def test_slow_loads_are_told_in_the_window() -> None:
+    slow = histogram("pegaflow_load_duration_seconds", {"1.0": 0, "5.0": 10, "+Inf": 10})
+    assert _raised(metrics=slow) == [("critical", "latency", "load-p99")]
+    assert _raised("load-p99=off", metrics=slow) == []
+
+
+def test_counts_that_do_not_add_up_are_told() -> None:
+    wrong = blocks(10, 5, 0, 5) | {"requested": 21}
+    assert _raised(blocks=wrong) == [("critical", "hits", "blocks")]
+
+
+def test_the_worst_comes_first() -> None:
+    ssd = status_document()["ssd"] | {
+        "paths": [
+            ssd_path("/a", state="degraded", reason="no O_DIRECT"),
+            ssd_path("/b", state="offline", reason="gone"),
+        ]
+    }
+    assert _raised(ssd=ssd) == [("critical", "tiers", "/b"), ("warning", "tiers", "/a")]
+
+
+def test_an_engine_whose_workers_do_not_come_is_stale() -> None:
+    engine = status_document()["engines"][0] | {"complete": False, "worker_pids": [101]}
+    young, old = engine | {"attached_s": 10.0}, engine | {"attached_s": 31.0}
+    assert _raised(engines=[young]) == []
+    assert _raised(engines=[old]) == [("warning", "engines", "engine-a")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "miss", "miss=", "miss=9", "moon=1,2", "miss=9,1", "miss=-1,2"]
+)
+def test_other_thresholds_are_refused_with_what_is_allowed(text: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be used; allowed: NAME=WARNING,CRITICAL"):
+        with_changes([text])
+
+
+def test_the_defaults_stay_as_they_are() -> None:
+    assert with_changes(["miss=1,2"])["age"] == DEFAULTS["age"]
+    assert DEFAULTS["miss"].warning is None

@@ -1,0 +1,39 @@
+"""Snapshots as rows."""
+
+from pegaflow.observe.fleet import Unanswered
+from pegaflow.observe.reading import snapshot
+from pegaflow.observe.rows import CSV, STAT_HEADER, csv_gap, csv_row, stat_gap, stat_line
+from pegaflow.observe.scripted import ScriptedSource
+from tests.observe.clock import Clock
+
+_BEGAN = 1_700_000_000.0
+
+
+def test_a_line_of_text_has_its_values_under_their_headings() -> None:
+    source = ScriptedSource("gpu-1", Clock(_BEGAN + 30), _BEGAN)
+    assert [STAT_HEADER, stat_line(snapshot(source.read()))] == [
+        "time      host            state      mem   ssd   hit   asked/s     save/s     load/s"
+        "   p99 load  leases   evict  notes",
+        "22:13:50  gpu-1           ready      67%   56%   81%     1,014    948 MiB    1.4 GiB"
+        "    19.0 ms       6   7,405",
+    ]
+
+
+def test_a_daemon_without_an_answer_has_a_row_with_its_name() -> None:
+    gap = Unanswered("gpu-9", "it does not answer")
+    row = dict(zip(CSV, csv_gap(gap, _BEGAN), strict=True))
+    assert {name: value for name, value in row.items() if value is not None} == {
+        "time": "2023-11-14T22:13:20.000Z",
+        "host": "gpu-9",
+        "state": "unanswered",
+    }
+    assert stat_gap(gap, _BEGAN) == "22:13:20  gpu-9           no answer: it does not answer"
+
+
+def test_a_row_has_a_value_for_each_column() -> None:
+    source = ScriptedSource("gpu-1", Clock(_BEGAN + 30), _BEGAN)
+    row = dict(zip(CSV, csv_row(snapshot(source.read())), strict=True))
+    assert all(value is not None for value in row.values())
+    assert row["requested"] == sum(
+        int(str(row[name])) for name in ("memory", "ssd", "remote", "miss")
+    )
