@@ -118,3 +118,12 @@ def test_check_finds_an_ssd_path_that_is_a_file(pegaflow: CommandLine, tmp_path:
     outcome = pegaflow("config", "check")
     assert outcome.code == 5
     assert f'ssd path "{file}" is no directory' in outcome.out
+
+
+def test_check_finds_an_ssd_path_whose_disk_is_not_mounted(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    pegaflow.environ["PEGAFLOW_SSD"] = f"{tmp_path}/mount/of/ssd=64MiB"
+    outcome = pegaflow("config", "check")
+    assert outcome.code == 5
+    assert f'"{tmp_path}/mount" does not exist' in outcome.out

@@ -17,7 +17,7 @@ use crate::daemon::Daemon;
 use crate::operator::{self, Operator, Token};
 use crate::socket::SocketPlace;
 use crate::status::Readiness;
-use crate::{drain, logging, service, service_manager};
+use crate::{check, drain, logging, service, service_manager};
 
 /// How often leases are looked at for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -53,6 +53,7 @@ pub struct Ready {
 /// `Config` for settings that cannot be used; what `on_ready` says, after a drain.
 pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     config.check()?;
+    check::ssd_places(&config)?;
     logging::start(&config);
     raise_descriptor_limit();
     let boot = Boot::new()?;

@@ -16,7 +16,7 @@ const MIN_BENEFIT_MAX: f64 = 1000.0;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdPath {
-    /// The directory; made if it does not exist.
+    /// The directory; made if it does not exist, in one that does.
     pub path: PathBuf,
     /// Bytes that its files may take.
     pub capacity_bytes: u64,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Operate;
 use super::amount::Bytes;
 use super::tier::{PATIENCE, TierPath, paths, ssd, ssd_with_paths};
+use crate::check::ssd_place;
 use crate::config::check_path;
 use crate::daemon::Daemon;
 
@@ -44,6 +45,7 @@ impl Operate for TierAddPath {
     fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
         let ssd = ssd(daemon)?;
         check_path(&self.path.0, &paths(ssd, None)?)?;
+        ssd_place(&self.path.0)?;
         ssd.add_path(SsdPathConfig {
             dir: self.path.0.clone(),
             capacity: self.size_bytes.get(),

@@ -1,12 +1,15 @@
 //! Paths of the ssd tier that come and go.
 
-use pegaflow_daemon::DaemonConfig;
+use std::path::PathBuf;
+
+use pegaflow_core::error::ErrorKind;
+use pegaflow_daemon::{DaemonConfig, check, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tonic::Code;
 
 use crate::operations::operate;
-use crate::support::Daemon;
+use crate::support::{Daemon, config};
 
 const SIZE: u64 = 64 << 20;
 
@@ -66,6 +69,48 @@ async fn a_path_that_no_tier_can_have_is_not_added() {
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
         assert!(refused.message().contains(said), "{refused}");
         assert!(!path.join("inner").exists());
+    }
+}
+
+/// Paths of which more than the last part would have to be made, each with what is missing.
+fn unmounted(disk: &TempDir) -> [(PathBuf, PathBuf); 3] {
+    let missing = disk.path().join("mount");
+    ["ssd", "a/ssd", "a/b/ssd"].map(|below| (missing.join(below), missing.clone()))
+}
+
+#[tokio::test]
+async fn a_path_is_made_only_in_a_directory_that_is_there() {
+    let disk = TempDir::new().unwrap();
+    let daemon = Daemon::start_with(with_path(&disk));
+    assert!(disk.path().join("ssd").is_dir(), "its last part is made");
+    for (path, missing) in unmounted(&disk) {
+        let refused = operate(&daemon, &add_path(path.to_str().unwrap())).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        assert!(refused.message().contains(&format!("{path:?}")), "{refused}");
+        assert!(
+            refused.message().contains(&format!("{missing:?} does not exist")),
+            "{refused}"
+        );
+        assert!(!missing.exists());
+    }
+}
+
+#[test]
+fn a_start_on_a_disk_that_is_not_mounted_is_refused() {
+    let disk = TempDir::new().unwrap();
+    for (path, missing) in unmounted(&disk) {
+        let mut settings = config(disk.path());
+        let path = json!([{"path": path, "capacity_bytes": SIZE}]);
+        settings.ssd = serde_json::from_value(path).unwrap();
+        let refused = run(settings.clone(), |_| panic!("it started")).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config);
+        assert!(
+            refused.message().contains(&format!("{missing:?} does not exist")),
+            "{refused}"
+        );
+        assert_eq!(check(&settings).unwrap_err().message(), refused.message());
+        assert!(!missing.exists());
     }
 }
 
