@@ -10,7 +10,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.config import resolve_socket
-from pegaflow.models import Ssd, Status, TakenOver, Transfers, parse
+from pegaflow.models import RunningOperation, Ssd, Status, TakenOver, Transfers, parse
 from pegaflow.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def _overview(status: Status) -> "Table":
         ("saves", _transfers(status.saves)),
         ("loads", _transfers(status.loads)),
         ("leases", f"{status.leases.held:,} held, {status.leases.blocks:,} blocks"),
+        *(("running", _running(operation)) for operation in status.operations),
         ("engines", f"{len(status.engines)} attached"),
     ]
     for row in rows:
@@ -164,6 +165,13 @@ def _transfers(transfers: Transfers) -> str:
     if transfers.p50_ms is not None and transfers.p99_ms is not None:
         text += f", p50 {transfers.p50_ms:.1f} ms, p99 {transfers.p99_ms:.1f} ms"
     return text
+
+
+def _running(running: RunningOperation) -> str:
+    done = format_size(running.bytes)
+    if running.bytes_expected:
+        done += f" of {format_size(running.bytes_expected)}"
+    return f"{running.operation}, {done}, since {format_duration(running.elapsed_s)}"
 
 
 def _engines(status: Status) -> "Table":

@@ -246,6 +246,19 @@ class Warming:
 
 
 @dataclass(frozen=True)
+class RunningOperation:
+    """An operation on tiers or namespaces that runs now."""
+
+    operation: str
+    elapsed_s: float
+    blocks: int
+    bytes: int
+    blocks_expected: int
+    """0 until it is known."""
+    bytes_expected: int
+
+
+@dataclass(frozen=True)
 class Ssd:
     """The ssd tier."""
 
@@ -290,6 +303,7 @@ class Status:
     namespaces: tuple[Namespace, ...]
     config: DaemonConfig
     ssd: Ssd | None = None
+    operations: tuple[RunningOperation, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,16 @@ def status_document(**changes: Any) -> dict[str, Any]:
         "saves": transfers,
         "loads": transfers | unused,
         "leases": {"held": 1, "blocks": 16, "bytes": 16777216, "oldest_s": 0.5},
+        "operations": [
+            {
+                "operation": "warm",
+                "elapsed_s": 7.5,
+                "blocks": 100,
+                "bytes": 104857600,
+                "blocks_expected": 400,
+                "bytes_expected": 419430400,
+            }
+        ],
         "engines": [
             {
                 "engine_id": "engine-a",

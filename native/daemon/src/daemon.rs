@@ -8,12 +8,11 @@ use pegaflow_core::cuda::Gpus;
 use pegaflow_core::error::Result;
 use pegaflow_core::lease::LeaseTable;
 use pegaflow_core::store::{Store, StoreConfig};
-use tokio::sync::Semaphore;
 
 use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::lifecycle::Lifecycle;
-use crate::operation::RUNNING_MAX;
+use crate::operation::Operations;
 use crate::session::{PendingLookups, Sessions};
 use crate::telemetry::{Direction, Metrics};
 use crate::transfer::{Lanes, PointWatch, TransferThreads};
@@ -37,8 +36,7 @@ pub(crate) struct Daemon {
     pub(crate) loads: TransferThreads,
     pub(crate) metrics: Metrics,
     pub(crate) lifecycle: Lifecycle,
-    /// One permit for each operation that may run.
-    pub(crate) operations: Arc<Semaphore>,
+    pub(crate) operations: Arc<Operations>,
 }
 
 impl Daemon {
@@ -77,9 +75,9 @@ impl Daemon {
             store,
             leases,
             pending,
+            operations: Arc::new(Operations::new(metrics.operations.clone())),
             metrics,
             lifecycle: Lifecycle::new(),
-            operations: Arc::new(Semaphore::new(RUNNING_MAX)),
         }))
     }
 }

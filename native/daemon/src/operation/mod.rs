@@ -7,6 +7,7 @@ mod namespace_pin;
 mod namespace_quota;
 mod request;
 mod running;
+mod table;
 mod tier;
 mod tier_drain;
 mod tier_evict;
@@ -18,7 +19,8 @@ mod warm;
 
 pub(crate) use namespace::name_of;
 pub(crate) use request::Operation;
-pub(crate) use running::{RUNNING_MAX, Running};
+pub(crate) use running::Running;
+pub(crate) use table::Operations;
 
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;

@@ -10,9 +10,6 @@ use tokio::sync::oneshot;
 use super::Operation;
 use crate::daemon::Daemon;
 
-/// Operations that run at once; more are refused.
-pub(crate) const RUNNING_MAX: usize = 16;
-
 /// An operation under way; one that nobody waits for any more ends early.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -33,13 +30,8 @@ impl Running {
                 "the daemon is draining: nothing is begun any more",
             ));
         }
-        let permit = Arc::clone(&daemon.operations).try_acquire_owned().map_err(|_| {
-            Error::new(
-                ErrorKind::Limit,
-                format!("{RUNNING_MAX} operations run already: wait for the end of one"),
-            )
-        })?;
         let progress = Arc::new(Progress::default());
+        let place = daemon.operations.begin(operation.name(), &progress)?;
         let (told, result) = oneshot::channel();
         let (for_thread, watched) = (Arc::clone(daemon), Arc::clone(&progress));
         tracing::info!(?operation, "an operation begins");
@@ -53,7 +45,12 @@ impl Running {
                         tracing::warn!(operation = operation.name(), "an operation failed: {error}")
                     }
                 }
-                drop((permit, for_thread));
+                place.end(match &result {
+                    Ok(_) if watched.is_cancelled() => "cancelled",
+                    Ok(_) => "done",
+                    Err(_) => "failed",
+                });
+                drop(for_thread);
                 // Nobody may wait any more.
                 drop(told.send(result));
             })

@@ -2,6 +2,7 @@
 
 mod gpus;
 mod namespaces;
+mod operations;
 mod pool;
 mod readiness;
 mod ssd;
@@ -20,6 +21,7 @@ use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
 use gpus::Gpus;
 use namespaces::Namespace;
+use operations::Operation;
 use pool::{Checksums, Pool, TakenOver};
 use ssd::Ssd;
 
@@ -60,6 +62,7 @@ struct StatusDocument<'a> {
     saves: Transfers,
     loads: Transfers,
     leases: Leases,
+    operations: Vec<Operation>,
     engines: Vec<EngineSnapshot>,
     namespaces: Vec<Namespace>,
     config: &'a DaemonConfig,
@@ -131,6 +134,7 @@ impl<'a> StatusDocument<'a> {
                 bytes: leases.bytes,
                 oldest_s: leases.oldest.as_ref().map(Duration::as_secs_f64),
             },
+            operations: Operation::all(&daemon.operations),
             engines: daemon.sessions.snapshot(),
             namespaces: Namespace::all(
                 &store.spaces,

@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 
 use super::blocks::BlockRequests;
 use super::rpc::RpcMetrics;
-use super::{Direction, Latency, TransferMetrics};
+use super::{Direction, Latency, OperationMetrics, TransferMetrics};
 
 /// The daemon's own counters; clones count together.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,7 @@ pub(crate) struct Metrics {
     pub(crate) saves: TransferMetrics,
     pub(crate) loads: TransferMetrics,
     pub(crate) rpc: RpcMetrics,
+    pub(crate) operations: OperationMetrics,
     sessions_ended: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
@@ -43,6 +44,7 @@ impl Metrics {
         self.saves.register(Direction::Save, registry);
         self.loads.register(Direction::Load, registry);
         self.rpc.register(registry);
+        self.operations.register(registry);
         registry.register(
             "pegaflow_engine_sessions_ended",
             "Engine sessions that ended, by reason",

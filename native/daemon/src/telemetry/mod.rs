@@ -3,6 +3,7 @@
 mod blocks;
 mod latency;
 mod metrics;
+mod operations;
 mod rpc;
 mod scrape;
 mod ssd;
@@ -11,6 +12,7 @@ mod transfers;
 pub(crate) use blocks::BlockCounts;
 pub(crate) use latency::Latency;
 pub(crate) use metrics::Metrics;
+pub(crate) use operations::OperationMetrics;
 pub(crate) use rpc::RpcMetrics;
 pub(crate) use scrape::Exposition;
 pub(crate) use transfers::{Direction, InFlight, TransferMetrics};

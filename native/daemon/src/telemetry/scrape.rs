@@ -71,6 +71,11 @@ impl Collector for Scrape {
                 self.0.pending.count() as f64,
             )?;
         }
+        lines.gauge(
+            "pegaflow_operations_running",
+            "Operations on tiers and namespaces that run now",
+            self.0.operations.count() as f64,
+        )?;
         self.leases(&mut lines)?;
         self.engines(&mut lines)
     }

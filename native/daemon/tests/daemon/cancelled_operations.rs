@@ -8,7 +8,7 @@ use tonic::Streaming;
 
 use crate::operations::{Requests, begin, operate, request};
 use crate::support::engine::{BLOCKS, Engine, Shape, fresh_hashes};
-use crate::support::{Daemon, eventually};
+use crate::support::{Daemon, eventually, metrics};
 
 /// A daemon that has its blocks on ssd, and none in memory.
 async fn cold_daemon() -> Daemon {
@@ -57,6 +57,13 @@ fn check_is_partial(result: &Value) {
     assert!((1..u64::from(BLOCKS)).contains(&blocks), "{result}");
 }
 
+/// The metric of warmings that ended so; 0 before the first.
+fn ended(daemon: &Daemon, result: &str) -> f64 {
+    let name = format!("pegaflow_operations_total{{operation=\"warm\",result=\"{result}\"}}");
+    let metrics = metrics(&daemon.ready.http_addr);
+    metrics.get(&name).copied().unwrap_or_default()
+}
+
 async fn is_cancelled(daemon: &Daemon) -> bool {
     daemon.status().await["ssd"]["warming"]["state"] == "cancelled"
 }
@@ -70,6 +77,44 @@ async fn one_that_is_cancelled_says_what_it_has_done() {
     check_is_partial(&result(&mut events).await);
     assert!(events.message().await.unwrap().is_none(), "it was the last event");
     assert!(is_cancelled(&daemon).await);
+}
+
+#[tokio::test]
+async fn status_and_metrics_show_what_runs_and_how_it_ended() {
+    let daemon = cold_daemon().await;
+    let running = || metrics(&daemon.ready.http_addr)["pegaflow_operations_running"];
+    assert_eq!(
+        (running(), daemon.status().await["operations"].clone()),
+        (0.0, json!([]))
+    );
+    let (requests, mut events) = warming(&daemon).await;
+    assert_eq!(running(), 1.0);
+    let shown = daemon.status().await["operations"].clone();
+    assert_eq!(shown.as_array().unwrap().len(), 1, "{shown}");
+    assert_eq!(shown[0]["operation"], "warm");
+    assert_eq!(shown[0]["blocks_expected"], BLOCKS);
+    assert!(shown[0]["blocks"].as_u64().unwrap() > 0, "{shown}");
+    assert!(
+        shown[0]["bytes_expected"].as_u64() > shown[0]["bytes"].as_u64(),
+        "{shown}"
+    );
+    assert!(shown[0]["elapsed_s"].as_f64().unwrap() > 0.0);
+    let cancel = operate_request::Request::Cancel(OperateCancel {});
+    requests.send(request(cancel)).await.unwrap();
+    result(&mut events).await;
+    assert_eq!(
+        (running(), daemon.status().await["operations"].clone()),
+        (0.0, json!([]))
+    );
+    assert_eq!((ended(&daemon, "cancelled"), ended(&daemon, "done")), (1.0, 0.0));
+
+    operate(&daemon, &json!({"operation": "warm", "from": "ssd"}))
+        .await
+        .unwrap();
+    let nowhere = json!({"operation": "warm", "from": "ssd", "namespace": "0123456789"});
+    operate(&daemon, &nowhere).await.unwrap_err();
+    let all = ["done", "cancelled", "failed"].map(|result| ended(&daemon, result));
+    assert_eq!(all, [1.0, 1.0, 1.0]);
 }
 
 #[tokio::test]
