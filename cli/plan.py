@@ -1,22 +1,20 @@
 """``pegaflow plan``."""
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.options import Json
-from pegaflow.cli.output import note, table, write_json, write_line, write_tables
+from pegaflow.cli.options import Json, size_field
+from pegaflow.cli.output import note, write_json, write_line, write_tables
+from pegaflow.cli.plan_text import document, tables
 from pegaflow.errors import ConfigError
-from pegaflow.units import format_duration, format_size, parse_size
+from pegaflow.units import format_size
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from pegaflow.planning import BytesPerToken, Plan, Trace
+    from pegaflow.planning import BytesPerToken, Trace
 
 _PROGRESS_BYTES = 256 << 20
 
@@ -28,7 +26,7 @@ def plan(
         typer.Option(
             "--trace",
             metavar="FILE",
-            help="A trace: Mooncake or Qwen-Bailian JSONL, Azure or BurstGPT CSV.",
+            help="A trace: Mooncake or Qwen-Bailian JSONL, Azure or BurstGPT CSV, vLLM's log.",
             show_default=False,
         ),
     ],
@@ -68,6 +66,23 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    layers: Annotated[
+        int | None,
+        typer.Option(
+            "--layers",
+            min=1,
+            help="Layers of plain attention, with --kv-heads and --head-dim, instead of --model.",
+            show_default=False,
+        ),
+    ] = None,
+    kv_heads: Annotated[
+        int | None,
+        typer.Option("--kv-heads", min=1, help="Heads of keys and values.", show_default=False),
+    ] = None,
+    head_dim: Annotated[
+        int | None,
+        typer.Option("--head-dim", min=1, help="Values of a head.", show_default=False),
+    ] = None,
     kv_cache_dtype: Annotated[
         str, typer.Option("--kv-cache-dtype", help="The type of the KV cache, such as fp8.")
     ] = "auto",
@@ -98,6 +113,58 @@ def plan(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Go on behind lines that cannot be used.")
     ] = False,
+    sort_times: Annotated[
+        bool,
+        typer.Option("--sort-times", help="Sort the requests by time; needs memory for them all."),
+    ] = False,
+    ssd_blocks: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--ssd-blocks",
+            min=1,
+            help="A size of the ssd tier in blocks; can be given several times. "
+            "[default: 1, 2, 4 and 8 times the recommended memory]",
+            show_default=False,
+        ),
+    ] = None,
+    prefill_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--prefill-rate",
+            metavar="TOKENS",
+            min=1,
+            help="Tokens of prompts that an engine computes a second.",
+            show_default=False,
+        ),
+    ] = None,
+    load_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--load-rate",
+            metavar="SIZE",
+            help="Bytes a second from memory to an engine, such as 20gb.",
+            show_default=False,
+        ),
+    ] = None,
+    ssd_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--ssd-rate",
+            metavar="SIZE",
+            help="Bytes a second from the ssd tier, such as 5gb.",
+            show_default=False,
+        ),
+    ] = None,
+    measured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="What `pegaflow bench transfer --json` or `ttft --json` wrote, for rates that "
+            "are not given; can be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     instances: Annotated[
         int, typer.Option("--instances", min=1, help="Engines that could have private pools.")
     ] = 8,
@@ -106,38 +173,68 @@ def plan(
     ] = "density",
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the curves, as SVG.", show_default=False),
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw the curves, as .svg, or as .png with pegaflow-kv[plot].",
+            show_default=False,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Say what a cache would hit of a recorded trace, and how large it should be."""
-    from pegaflow.planning import ReadOptions, make_plan, read_trace
-    from pegaflow.planning.chart import svg
+    from pegaflow.planning import (
+        Rates,
+        ReadOptions,
+        Worth,
+        break_even_bytes_s,
+        loadings,
+        make_plan,
+        read_trace,
+    )
+    from pegaflow.planning import measured as with_measured
+    from pegaflow.planning.chart import picture
     from pegaflow.planning.plan import BELADY, capacities
+    from pegaflow.planning.terminal import text_plot
 
     context: AppContext = ctx.obj
-    options = ReadOptions(block_tokens, count_partial, shared_tokens, skip_bad)
+    shape = {"layers": layers, "kv_heads": kv_heads, "head_dim": head_dim}
+    token = _token_bytes(model, bytes_per_token, kv_cache_dtype, shape)
+    rates = with_measured(
+        measured or [],
+        Rates(prefill_rate, _size("--load-rate", load_rate), _size("--ssd-rate", ssd_rate)),
+    )
+    options = ReadOptions(block_tokens, count_partial, shared_tokens, skip_bad, sort_times)
     recorded = read_trace(trace, options, _progress(context))
-    token = _token_bytes(model, bytes_per_token, kv_cache_dtype)
     sizes = _sizes(capacity_blocks, capacity, recorded, token) or capacities(recorded)
     policies = [name for name in recorded.recorded.policies() if name != BELADY]
     if policy not in policies:
         raise ConfigError(f"--policy {policy!r} is not known; allowed: {', '.join(policies)}")
-    planned = make_plan(recorded, sizes, policy, instances)
+    worth, break_even = Worth(), None
+    if token is not None:
+        block = recorded.block_tokens
+        worth = Worth(token.block_bytes(block), loadings(rates, token, block))
+        break_even = break_even_bytes_s(rates, token, block)
+    planned = make_plan(recorded, sizes, policy, instances, sorted(set(ssd_blocks or [])), worth)
     if plot is not None:
-        _write(plot, svg(planned, f"Blocks hit of {trace.name}"))
+        _write(plot, picture(planned, f"Blocks hit of {trace.name}", plot.suffix))
+    for line in recorded.notes:
+        note(context, line)
     for line in recorded.skipped:
         note(context, f"skipped {line}")
+    if recorded.skipped_lines > len(recorded.skipped):
+        note(context, f"skipped {recorded.skipped_lines} lines in all")
     if json:
-        write_json(context, "plan", _document(recorded, token, planned))
+        write_json(context, "plan", document(recorded, token, planned, worth, break_even))
     else:
-        write_tables(context, tables(recorded, token, planned))
+        write_tables(context, tables(recorded, token, planned, worth, break_even))
+        write_line(context, "\n" + "\n".join(text_plot(planned)))
         write_line(context, f"\n{planned.recommendation}.")
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, picture: bytes) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(picture)
     except OSError as error:
         raise ConfigError(f"--plot {path} cannot be written: {error.strerror}") from error
 
@@ -155,19 +252,25 @@ def _progress(context: AppContext) -> Any:
 
 
 def _token_bytes(
-    model: Path | None, given: str | None, kv_cache_dtype: str
+    model: Path | None,
+    given: str | None,
+    kv_cache_dtype: str,
+    shape: Mapping[str, int | None],
 ) -> "BytesPerToken | None":
     from pegaflow.planning import BytesPerToken, bytes_per_token
 
-    if given is None:
-        return bytes_per_token(model, kv_cache_dtype) if model else None
-    try:
-        size = parse_size(given)
-    except ValueError as error:
-        raise ConfigError(f"--bytes-per-token {given!r} cannot be used: {error}") from error
-    if size == 0:
-        raise ConfigError("--bytes-per-token 0 cannot be used: give a number from 1 on")
-    return BytesPerToken(size, "given", f"{size} bytes, as given")
+    size = _size("--bytes-per-token", given)
+    if size is not None:
+        return BytesPerToken(size, "given", f"{size} bytes, as given")
+    known = {name: number for name, number in shape.items() if number is not None}
+    if model is None and not known:
+        return None
+    return bytes_per_token(model, kv_cache_dtype, known)
+
+
+def _size(option: str, text: str | None) -> int | None:
+    """Bytes of an option, more than none."""
+    return None if text is None else size_field(option, text)
 
 
 def _sizes(
@@ -183,62 +286,6 @@ def _sizes(
                 "--capacity in bytes needs the bytes of a token: give --model or "
                 "--bytes-per-token, or --capacity-blocks"
             )
-        try:
-            wanted.append(max(parse_size(text) // (token.bytes * trace.block_tokens), 1))
-        except ValueError as error:
-            raise ConfigError(f"--capacity {text!r} cannot be used: {error}") from error
+        block_bytes = token.block_bytes(trace.block_tokens)
+        wanted.append(max(size_field("--capacity", text) // block_bytes, 1))
     return sorted(set(wanted))
-
-
-def _document(trace: "Trace", token: "BytesPerToken | None", plan: "Plan") -> dict[str, Any]:
-    block_bytes = token.bytes * trace.block_tokens if token else None
-    return {
-        "trace": {
-            "format": trace.form,
-            "requests": trace.requests,
-            "duration_s": trace.duration_s,
-            "prompt_tokens": trace.prompt_tokens,
-            "block_tokens": trace.block_tokens,
-            "blocks": trace.blocks,
-            "distinct_blocks": trace.distinct_blocks,
-            "reuse_model": trace.reuse_model,
-            "skipped": trace.skipped,
-        },
-        "model": asdict(token) | {"block_bytes": block_bytes} if token else None,
-        "ceiling_percent": plan.ceiling_percent,
-        "policies": {
-            name: [asdict(point) for point in points] for name, points in plan.curves.items()
-        },
-        "pools": asdict(plan.pools),
-        "recommended_blocks": plan.recommended_blocks,
-        "recommended_bytes": plan.recommended_blocks * block_bytes if block_bytes else None,
-        "recommendation": plan.recommendation,
-    }
-
-
-def tables(trace: "Trace", token: "BytesPerToken | None", plan: "Plan") -> "Iterator[Table]":
-    """The plan for people."""
-    overview = table()
-    rows = [
-        (
-            "trace",
-            f"{trace.form}, {trace.requests:,} requests in {format_duration(trace.duration_s)}",
-        ),
-        ("reuse", trace.reuse_model),
-        (
-            "blocks",
-            f"{trace.blocks:,} of {trace.block_tokens} tokens, {trace.distinct_blocks:,} differ",
-        ),
-        ("ceiling", f"{plan.ceiling_percent:g}% of the blocks were asked for before"),
-    ]
-    if token:
-        rows.append(("token", f"{format_size(token.bytes)}: {token.formula}"))
-    for row in rows:
-        overview.add_row(*row)
-    yield overview
-    curves = table("blocks", *(["bytes"] if token else []), *plan.curves)
-    for points in zip(*plan.curves.values(), strict=True):
-        size = points[0].capacity_blocks
-        held = [format_size(size * trace.block_tokens * token.bytes)] if token else []
-        curves.add_row(f"{size:,}", *held, *(f"{point.hit_percent:.1f}" for point in points))
-    yield curves

@@ -84,6 +84,8 @@ class RecordedRequests:
         """Blocks hit with a cache of each capacity in blocks. Raises ``ConfigError`` for an unknown policy."""
     def private_hits(self, policy: str, capacity: int, instances: int, routing: str) -> int:
         """Blocks hit with ``instances`` caches that share the capacity; ``routing``: ``"round-robin"`` or ``"sticky"`` (by prefix)."""
+    def tier_hits(self, policy: str, memory: int, ssd: int) -> tuple[int, int]:
+        """Blocks hit in memory and on ssd, with tiers of so many blocks."""
 
 @final
 class Lookup:

@@ -1,22 +1,24 @@
-"""Bytes of KV cache for each token, from a model's Hugging Face configuration."""
+"""Bytes of KV cache for each token and block, from a model's Hugging Face configuration."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pegaflow.errors import ConfigError
+from pegaflow.planning.config_json import ModelConfig, read_config
+from pegaflow.planning.layers import BOTH, FULL, SLIDING, STATE, layers_of
+from pegaflow.planning.states import state_of
 
 _DTYPE_BYTES: Final = {
-    "bfloat16": 2, "float16": 2, "float32": 4, "auto": None,
-    "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "float8_e4m3fn": 1,
+    "bfloat16": 2, "float16": 2, "half": 2, "float32": 4, "float": 4,
+    "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "fp8_ds_mla": 1, "float8_e4m3fn": 1,
 }  # fmt: skip
-_STATEFUL: Final = {
-    "bamba", "falcon_mamba", "jamba", "mamba", "mamba2", "nemotron_h", "qwen3_next",
-    "recurrent_gemma", "rwkv", "zamba2",
-}  # fmt: skip
-_GIVE: Final = "give --bytes-per-token"
+_STATE_BYTES: Final = 2
+"""Of one value of a recurrent state, where the model's type is not said."""
+_SPARSE_MLA: Final = "fp8_ds_mla"
+_INDEXER_GROUP: Final = 128
+_SCALE_BYTES: Final = 4
 
 
 @dataclass(frozen=True)
@@ -24,74 +26,144 @@ class BytesPerToken:
     """What a token takes, and why."""
 
     bytes: int
+    """Of a token in all layers that keep something for each."""
     attention: str
-    """``gqa`` (heads may be shared, or not) or ``mla``."""
+    """``mha``, ``gqa``, ``mqa``, ``mla``, ``state`` (recurrent alone) or ``given``; ``hybrid`` for
+    several kinds of layers."""
     formula: str
-    """How the number comes about, in words and numbers."""
+    """How the numbers come about, and what is counted."""
+    state_bytes: int = 0
+    """Of the recurrent layers' states, once for each block: a later request goes on from any."""
+
+    def block_bytes(self, block_tokens: int) -> int:
+        """Bytes of a block of so many tokens."""
+        return self.bytes * block_tokens + self.state_bytes
 
 
-def bytes_per_token(path: Path, kv_cache_dtype: str = "auto") -> BytesPerToken:
+def bytes_per_token(
+    path: Path | None, kv_cache_dtype: str = "auto", given: Mapping[str, int] | None = None
+) -> BytesPerToken:
     """Of the model whose config.json, or folder with one, this is.
 
-    Raises ``ConfigError`` for a configuration that lacks a field, and for architectures whose cache
-    is not a fixed number of bytes a token.
+    ``given`` has ``layers``, ``kv_heads`` and ``head_dim`` of plain attention; without ``path`` it
+    needs all three, else it comes before what the file says. Raises ``ConfigError`` for a
+    configuration that lacks a field, and for layers that are not known.
     """
-    path = path / "config.json" if path.is_dir() else path
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+    if given and len(given) == 3:
+        shape = {
+            "num_hidden_layers": given["layers"],
+            "num_attention_heads": given["kv_heads"],
+            "num_key_value_heads": given["kv_heads"],
+            "head_dim": given["head_dim"],
+        }
+        return _of(ModelConfig(shape, "the given shape"), kv_cache_dtype)
+    if given or path is None:
         raise ConfigError(
-            f"the model's {path} cannot be read ({error.strerror}); {_GIVE}"
-        ) from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no JSON ({error}); {_GIVE}") from error
-    if not isinstance(config, dict):
-        raise ConfigError(f"{path} is no JSON object; {_GIVE}")
-    return _of(config.get("text_config") or config, path, kv_cache_dtype)
-
-
-def _of(config: Mapping[str, Any], path: Path, kv_cache_dtype: str) -> BytesPerToken:
-    kind = config.get("model_type")
-    if kind in _STATEFUL:
-        raise ConfigError(
-            f"{path}: the cache of model_type {kind!r} is not a number of bytes a token; {_GIVE}"
+            "--layers, --kv-heads and --head-dim are one shape: give all three, or --model alone"
         )
-    width = _width(config, path, kv_cache_dtype)
-    layers = _field(config, path, "num_hidden_layers")
-    if config.get("kv_lora_rank"):
-        latent = _field(config, path, "kv_lora_rank") + _field(config, path, "qk_rope_head_dim")
-        formula = f"{layers} layers x {latent} latent and rope values x {width} bytes"
-        return BytesPerToken(layers * latent * width, "mla", formula)
-    heads = _field(config, path, "num_attention_heads")
-    kv_heads = config.get("num_key_value_heads") or heads
-    head_dim = config.get("head_dim")
+    return _of(read_config(path), kv_cache_dtype)
+
+
+def _of(config: ModelConfig, kv_cache_dtype: str) -> BytesPerToken:
+    layers = layers_of(config)
+    cache = _cache_dtype(config, kv_cache_dtype)
+    width = _width(config, cache)
+    states = layers[STATE] + layers[BOTH]
+    size, kinds, parts = 0, set(), []
+    if config.get("kv_lora_rank") and layers[FULL]:
+        part, text = _latent(config, layers[FULL], cache, width)
+        size, kinds, parts = part, {"mla"}, [text]
+    else:
+        for count, kind in ((layers[FULL] + layers[BOTH], FULL), (layers[SLIDING], SLIDING)):
+            if count:
+                part, name, text = _heads(config, count, kind, width)
+                size += part
+                kinds.add(name)
+                parts.append(text)
+    state_bytes = 0
+    if states:
+        state = state_of(config)
+        # The type of the cache does not hold for states.
+        wide = _DTYPE_BYTES.get(str(config.get("torch_dtype", "dtype")), _STATE_BYTES)
+        state_bytes = states * state.values * wide
+        kinds.add(STATE)
+        parts.append(
+            f"with each block {states} states of ({state.formula}) values x {wide} bytes, "
+            "from which a later request goes on"
+        )
+    if layers[SLIDING]:
+        kinds.add(SLIDING)
+        parts.append(
+            f"{layers[SLIDING]} layers slide, but all their blocks are counted: a later request "
+            "may begin anywhere"
+        )
+    mixed = kinds - {"mha", "gqa", "mqa", "mla"}
+    attention = next(iter(kinds)) if len(kinds) == 1 else "hybrid" if mixed else "gqa"
+    return BytesPerToken(size, attention, "; ".join(parts), state_bytes)
+
+
+def _heads(config: ModelConfig, layers: int, kind: str, width: int) -> tuple[int, str, str]:
+    """Bytes of keys and values, the kind of attention, and the formula."""
+    heads = config.number("num_attention_heads", "n_head", "n_heads")
+    head_dim = config.get("head_dim", "attention_head_dim", "kv_channels")
     if not head_dim:
-        head_dim = _field(config, path, "hidden_size") // heads
-    formula = f"{layers} layers x 2 x {kv_heads} heads x {head_dim} values x {width} bytes"
-    kinds = config.get("layer_types") or []
-    sliding = sum(kind == "sliding_attention" for kind in kinds)
-    if sliding:
-        formula += f"; {sliding} layers slide, but all their blocks are kept for later requests"
-    return BytesPerToken(layers * 2 * kv_heads * head_dim * width, "gqa", formula)
+        head_dim = config.number("hidden_size", "n_embd", "d_model") // heads
+    kv_heads = _kv_heads(config, heads)
+    if kind == FULL:
+        # Some models whose other layers slide have larger heads, and fewer, where all is seen.
+        head_dim = config.get("global_head_dim") or head_dim
+        kv_heads = config.get("num_global_key_value_heads") or kv_heads
+    name = "mqa" if kv_heads == 1 else "gqa" if kv_heads < heads else "mha"
+    text = f"{layers} layers x 2 x {kv_heads} heads x {head_dim} values x {width} bytes"
+    return layers * 2 * kv_heads * head_dim * width, name, text
 
 
-def _field(config: Mapping[str, Any], path: Path, name: str) -> int:
-    value = config.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        says = "has no" if value is None else f"has {value!r} as"
-        raise ConfigError(f"{path} {says} {name}, which is a number from 1 on; {_GIVE}")
-    return value
+def _kv_heads(config: ModelConfig, heads: int) -> int:
+    if config.get("num_key_value_heads", "num_kv_heads", "multi_query_group_num") is not None:
+        if config.get("multi_query") and not config.get("new_decoder_architecture"):
+            return 1
+        return config.number("num_key_value_heads", "num_kv_heads", "multi_query_group_num")
+    if isinstance(attention := config.get("attn_config"), dict) and attention.get("kv_n_heads"):
+        return ModelConfig(attention, f"{config.where}, attn_config,").number("kv_n_heads")
+    return 1 if config.get("multi_query") else heads
 
 
-def _width(config: Mapping[str, Any], path: Path, kv_cache_dtype: str) -> int:
-    dtype = kv_cache_dtype
-    if dtype == "auto":
-        dtype = config.get("torch_dtype") or config.get("dtype") or "bfloat16"
-    width = _DTYPE_BYTES.get(str(dtype))
+def _latent(config: ModelConfig, layers: int, cache: str, width: int) -> tuple[int, str]:
+    """Bytes of latent attention, once however many GPUs share the model, and the formula."""
+    rank, rope = config.number("kv_lora_rank"), config.number("qk_rope_head_dim")
+    if cache == _SPARSE_MLA:
+        # Latent values in one byte with a scale for each 128, rope values in two bytes.
+        token = rank + rank // _INDEXER_GROUP * _SCALE_BYTES + 2 * rope
+        text = f"{layers} layers x {token} bytes of {rank} latent and {rope} rope values"
+    else:
+        token = (rank + rope) * width
+        text = f"{layers} layers x {rank + rope} latent and rope values x {width} bytes"
+    if config.get("index_head_dim"):
+        indexed = config.number("index_head_dim")
+        index = indexed + indexed // _INDEXER_GROUP * _SCALE_BYTES
+        token += index
+        text += f", and {index} bytes of the indexer a layer"
+    return layers * token, f"{text}; kept once, whatever the tensor parallel size"
+
+
+def _cache_dtype(config: ModelConfig, given: str) -> str:
+    """The type of the cache: as given, as the checkpoint asks for, or the model's."""
+    if given != "auto":
+        return given
+    quantization = config.get("quantization_config")
+    if isinstance(quantization, dict):
+        scheme = quantization.get("kv_cache_scheme")
+        is_8_bit = isinstance(scheme, dict) and scheme.get("num_bits") == 8
+        if is_8_bit or str(quantization.get("kv_cache_quant_algo")).lower() == "fp8":
+            return "fp8"
+    return str(config.get("torch_dtype", "dtype") or "bfloat16")
+
+
+def _width(config: ModelConfig, dtype: str) -> int:
+    width = _DTYPE_BYTES.get(dtype)
     if width is None:
-        allowed = ", ".join(name for name in _DTYPE_BYTES if _DTYPE_BYTES[name])
         raise ConfigError(
-            f"{path}: {dtype!r} is no type of KV cache that is known; allowed: {allowed}; "
-            "give --kv-cache-dtype"
+            f"{config.where}: {dtype!r} is no type of KV cache that is known; allowed: "
+            f"{', '.join(_DTYPE_BYTES)}; give --kv-cache-dtype"
         )
     return width

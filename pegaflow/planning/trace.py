@@ -21,7 +21,11 @@ class Trace:
     duration_s: float = 0.0
     """From the first request to the last."""
     skipped: list[str] = field(default_factory=list)
-    """Lines that could not be used, each with the reason."""
+    """The first lines that could not be used, each with the reason."""
+    skipped_lines: int = 0
+    """All of them."""
+    notes: list[str] = field(default_factory=list)
+    """What people should know of how it was read."""
     recorded: _native.RecordedRequests = field(default_factory=_native.RecordedRequests)
 
     def add(self, time_s: float, names: Sequence[int], tokens: int) -> None:

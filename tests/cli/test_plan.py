@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 from pegaflow import _native
 from tests.cli.command_line import CommandLine
@@ -63,12 +64,63 @@ def test_sizes_in_bytes_need_the_bytes_of_a_token(
     assert document["policies"]["lru"][0]["capacity_blocks"] == 10
 
 
+def test_the_curves_are_drawn_in_text_too(pegaflow: CommandLine, trace: str) -> None:
+    lines = pegaflow("plan", "--trace", trace).out.splitlines()
+    legend = "l lru, s s3fifo, i sieve, a arc, t tinylfu, d density, b belady"
+    at = next(number for number, line in enumerate(lines) if line.strip() == legend)
+    plot = "".join(line.partition("|")[2] for line in lines[at - 18 : at])
+    assert {"l", "d", "b"} <= set(plot)
+
+
+def test_an_ssd_tier_has_what_memory_lacks(pegaflow: CommandLine, trace: str) -> None:
+    done = pegaflow("plan", "--trace", trace, "--capacity-blocks", "10", "--json",
+                    "--ssd-blocks", "100000", "--ssd-blocks", "20")  # fmt: skip
+    document = done.json("plan")
+    none, some, all_blocks = document["tiers"]
+    assert [point["ssd_blocks"] for point in document["tiers"]] == [0, 20, 100000]
+    assert none["ssd_percent"] == 0
+    assert none["memory_percent"] == document["policies"]["density"][0]["hit_percent"]
+    together = all_blocks["memory_percent"] + all_blocks["ssd_percent"]
+    assert together == pytest.approx(document["ceiling_percent"], abs=0.02)
+    assert 0 < some["ssd_percent"] < all_blocks["ssd_percent"]
+
+
+def test_loading_is_compared_with_computing(
+    pegaflow: CommandLine, trace: str, tmp_path: Path
+) -> None:
+    args = ["plan", "--trace", trace, "--bytes-per-token", "100KiB", "--json"]
+    rates = ["--prefill-rate", "10000", "--load-rate", "4000MiB", "--ssd-rate", "500MiB"]
+    document = pegaflow(*args, *rates).json("plan")
+    assert document["break_even_bytes_s"] == 10000 * 100 * 1024
+    memory, ssd = document["loading"]
+    assert (memory["tier"], memory["compute_us"]) == ("memory", 100)
+    assert memory["gain"] == pytest.approx(4.1, abs=0.01)
+    assert ssd["gain"] == pytest.approx(0.51, abs=0.01)
+    assert "loading is 4.1 times as fast" in document["recommendation"]
+    slow = pegaflow(*args, "--prefill-rate", "10000", "--load-rate", "100MiB").json("plan")
+    assert "not worth it on this machine" in slow["recommendation"]
+    transfer = {"schema": "pegaflow.bench-transfer/1",
+                "layouts": [{"sizes": [{"load": {"gb_s": 2.048}}]}]}  # fmt: skip
+    cold = {"what": "cold", "prompt_tokens": 2000, "cached_tokens": 0, "ttft_ms": [100, 100]}
+    ttft = {"schema": "pegaflow.bench-ttft/1", "engines": [{"passes": [cold]}]}
+    files = []
+    for name, measured in (("transfer.json", transfer), ("ttft.json", ttft)):
+        (tmp_path / name).write_text(json.dumps(measured))
+        files += ["--measured", str(tmp_path / name)]
+    (loading,) = pegaflow(*args, *files).json("plan")["loading"]
+    assert (loading["compute_us"], loading["load_us"], loading["gain"]) == (100, 50, 2)
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
         (["--policy", "mru"], "'mru' is not known; allowed: lru, "),
         (["--capacity-blocks", "0"], "capacity-blocks"),
-        (["--bytes-per-token", "0", "--capacity", "1GiB"], "from 1 on"),
+        (["--bytes-per-token", "0", "--capacity", "1GiB"], "--bytes-per-token '0'"),
+        (["--layers", "3"], "give all three"),
+        (["--load-rate", "fast"], "--load-rate 'fast'"),
+        (["--measured", "/nonexistent"], "--measured /nonexistent"),
+        (["--measured", "/dev/null"], "pegaflow bench transfer"),
         (["--bytes-per-token", "x"], "--bytes-per-token 'x'"),
         (["--model", "/nonexistent"], "cannot be read"),
     ],
@@ -97,6 +149,14 @@ def test_the_curves_are_drawn(pegaflow: CommandLine, trace: str, tmp_path: Path)
     picture = ElementTree.parse(plot).getroot()
     names = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
     assert set(_native.RecordedRequests.policies()) <= names
+    png = tmp_path / "plot.png"
+    assert pegaflow("plan", "--trace", trace, "--plot", str(png)).code == 0
+    with Image.open(png) as image:
+        image.load()
+        colours = image.getcolors(1 << 16)
+    assert image.size == (1800, 1040) and colours is not None and len(colours) > 6
+    done = pegaflow("plan", "--trace", trace, "--plot", str(tmp_path / "plot.gif"))
+    assert done.code == 2 and "allowed: names with .svg or .png" in done.err
     done = pegaflow("plan", "--trace", trace, "--plot", str(tmp_path / "absent" / "plot.svg"))
     assert done.code == 2 and "cannot be written" in done.err
 

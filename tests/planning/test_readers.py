@@ -1,5 +1,6 @@
 """Traces are read as their formats say, and what is wrong with a line is said with its number."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -105,6 +106,65 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trace"
     path.write_text(text)
     with pytest.raises(ConfigError, match="allowed: Mooncake"):
+        read(path)
+
+
+def test_times_that_go_back_are_sorted_on_request(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [
+        {"timestamp": time, "input_length": 512, "output_length": 1, "hash_ids": [7]}
+        for time in (9000, 8000, 12000)
+    ]
+    trace = read(write_lines(tmp_path / "trace.jsonl", lines), sort_times=True)
+    assert (trace.requests, trace.duration_s, trace.skipped) == (3, 4.0, [])
+
+
+def test_a_compressed_trace_is_read_like_another(tmp_path: Path) -> None:
+    plain = write_lines(tmp_path / "trace.jsonl", conversations(1))
+    packed = tmp_path / "trace.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert (read(packed).blocks, read(packed).form) == (read(plain).blocks, "mooncake")
+    packed.write_bytes(packed.read_bytes()[:-100])
+    with pytest.raises(ConfigError, match="cut off or damaged"):
+        read(packed)
+
+
+def test_fields_that_are_not_known_are_said_and_passed_over(tmp_path: Path) -> None:
+    line = {"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [7], "user": 1}
+    trace = read(write_lines(tmp_path / "trace.jsonl", [line]))
+    assert trace.notes == ["line 1 has fields that are not used: user"]
+    path = tmp_path / "trace.csv"
+    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens,Region\n1,64,10,eu\n")
+    assert read(path).notes == ["line 1 has columns that are not used: region"]
+
+
+def vllm_lines(*prompts: list[int] | None) -> str:
+    text = "(APIServer pid=7) INFO 11-30 06:48:10 [api_server.py:9] serving\n"
+    for number, tokens in enumerate(prompts):
+        text += (
+            f"(APIServer pid=7) DEBUG 11-30 06:48:{11 + number} [request_logger.py:54] Request "
+            f"cmpl-{number} details: prompt: 'prompt_token_ids: [1]', prompt_token_ids: {tokens}, "
+            "prompt_embeds shape: None.\n"
+        )
+    return text
+
+
+def test_vllm_s_log_has_the_prompts_when_it_has_their_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    first = list(range(40))
+    path.write_text(vllm_lines(first, [*first, *range(100, 124)], [99, *first[1:]]))
+    trace = read(path)
+    assert (trace.form, trace.requests, trace.duration_s) == ("vllm-log", 3, 2.0)
+    # Two full blocks, four of which two are known, and two that differ by their first token.
+    assert (trace.blocks, trace.distinct_blocks) == (8, 6)
+
+
+def test_vllm_s_log_without_tokens_says_how_to_get_them(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    path.write_text(vllm_lines())
+    with pytest.raises(ConfigError, match="VLLM_LOGGING_LEVEL=DEBUG"):
+        read(path)
+    path.write_text(vllm_lines(None))
+    with pytest.raises(ConfigError, match=r"line 2: .*no token ids"):
         read(path)
 
 

@@ -2,7 +2,7 @@
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::eviction::PolicyKind;
-use pegaflow_core::simulate::{Contender, Requests, Routing, curve, private_pools};
+use pegaflow_core::simulate::{Contender, Requests, Routing, curve, private_pools, tiers};
 use pyo3::prelude::*;
 
 use crate::enter::enter;
@@ -61,12 +61,28 @@ impl RecordedRequests {
                 "sticky" => Routing::Sticky,
                 _ => return Err(unknown("routing", routing, "round-robin, sticky")),
             };
-            let kinds = PolicyKind::ALL.map(PolicyKind::name).join(", ");
-            let kind = PolicyKind::ALL.into_iter().find(|kind| kind.name() == policy);
-            let kind = kind.ok_or_else(|| unknown("policy", policy, &kinds))?;
-            Ok(private_pools(&self.0, kind, capacity, instances, routing))
+            Ok(private_pools(
+                &self.0,
+                kind(policy)?,
+                capacity,
+                instances,
+                routing,
+            ))
         })
     }
+
+    fn tier_hits(&self, py: Python<'_>, policy: &str, memory: usize, ssd: usize) -> PyResult<(u64, u64)> {
+        enter(py, || {
+            let hits = tiers(&self.0, kind(policy)?, memory, ssd);
+            Ok::<_, Error>((hits.memory, hits.ssd))
+        })
+    }
+}
+
+fn kind(name: &str) -> Result<PolicyKind> {
+    let kinds = PolicyKind::ALL.map(PolicyKind::name).join(", ");
+    let found = PolicyKind::ALL.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| unknown("policy", name, &kinds))
 }
 
 fn contender(name: &str) -> Result<Contender> {

@@ -65,6 +65,11 @@ impl SimulatedCache {
         self.hits.len()
     }
 
+    /// Whether the block is cached.
+    pub fn has(&self, block: u32) -> bool {
+        self.tokens.get(block as usize).is_some_and(Option::is_some)
+    }
+
     /// Bytes that the policy has allocated.
     pub fn policy_bytes(&self) -> usize {
         self.policy.memory_bytes()

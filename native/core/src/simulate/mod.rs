@@ -9,9 +9,11 @@ mod requests;
 mod routing;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
 pub use belady::belady;
 pub use cache::{SimulatedCache, policy};
 pub use curve::{Contender, curve};
 pub use requests::{Request, Requests};
 pub use routing::{Routing, private_pools};
+pub use tiers::{TierHits, tiers};

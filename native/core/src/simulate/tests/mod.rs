@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Requests, Routing, belady, policy, private_pools};
+use super::{Requests, Routing, TierHits, belady, policy, private_pools, tiers};
 use crate::eviction::PolicyKind;
 
 /// Requests of prompts that grow by a block or two from few beginnings.
@@ -59,6 +59,19 @@ proptest! {
         for kind in PolicyKind::ALL {
             prop_assert!(policy(&requests, kind, capacity) <= belady(&requests, capacity), "{}", kind.name());
         }
+    }
+
+    #[test]
+    fn a_disk_for_all_blocks_hits_what_memory_does_not(requests in requests(), capacity in 0..20_usize) {
+        let hits = tiers(&requests, PolicyKind::Lru, capacity, requests.distinct_blocks());
+        prop_assert_eq!(hits.memory + hits.ssd, ceiling(&requests));
+        prop_assert!(hits.memory >= policy(&requests, PolicyKind::Lru, capacity));
+    }
+
+    #[test]
+    fn without_a_disk_memory_has_its_hits_alone(requests in requests(), capacity in 0..20_usize) {
+        let memory = policy(&requests, PolicyKind::Lru, capacity);
+        prop_assert_eq!(tiers(&requests, PolicyKind::Lru, capacity, 0), TierHits { memory, ssd: 0 });
     }
 
     #[test]

@@ -1,0 +1,72 @@
+"""A model's config.json, whose fields have other names in other architectures."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pegaflow.errors import ConfigError
+
+GIVE: Final = "give --layers, --kv-heads and --head-dim, or --bytes-per-token"
+
+
+class ModelConfig:
+    """The text model's part of a config.json, and where it is from."""
+
+    def __init__(self, fields: Mapping[str, Any], where: str) -> None:
+        self._fields = fields
+        self.where = where
+
+    @property
+    def model_type(self) -> str:
+        """The architecture's name, empty when there is none."""
+        return str(self._fields.get("model_type") or "")
+
+    def get(self, *names: str) -> Any:
+        """The first of these fields that has a value; None when none has."""
+        values = (self._fields.get(name) for name in names)
+        return next((value for value in values if value is not None), None)
+
+    def number(self, *names: str) -> int:
+        """The first of these fields that has a value, a number from 1 on."""
+        value = self.get(*names)
+        if value is None:
+            raise ConfigError(
+                f"{self.where} has no {names[0]}, which is a number from 1 on; {GIVE}"
+            )
+        if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+            named = next(name for name in names if self._fields.get(name) is not None)
+            raise ConfigError(
+                f"{self.where} has {value!r} as {named}, which is a number from 1 on; {GIVE}"
+            )
+        return value
+
+    def words(self, *names: str) -> list[str]:
+        """The first of these fields that has a value, a list of words; empty when none has."""
+        value = self.get(*names)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise ConfigError(
+                f"{self.where} has {value!r} as {names[0]}, which is a list of words; {GIVE}"
+            )
+        return value
+
+
+def read_config(path: Path) -> ModelConfig:
+    """The config.json at ``path``, or in that folder."""
+    path = path / "config.json" if path.is_dir() else path
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"the model's {path} cannot be read ({error.strerror}); {GIVE}"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no JSON ({error}); {GIVE}") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"{path} is no JSON object; {GIVE}")
+    for name in ("text_config", "llm_config", "language_config"):
+        if isinstance(config.get(name), dict):
+            return ModelConfig({**config, **config[name]}, str(path))
+    return ModelConfig(config, str(path))

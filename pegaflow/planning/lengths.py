@@ -1,0 +1,86 @@
+"""Traces in lines of CSV that have lengths only, of Azure and BurstGPT: blocks are supposed."""
+
+import csv
+from datetime import datetime
+from typing import Final
+
+from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request
+from pegaflow.planning.trace import Trace
+
+_BLOCK_TOKENS: Final = 16
+_SUPPOSED: Final = (
+    "supposed, as the trace has no content: prompts share their first {shared} tokens, {sessions}"
+)
+_OWN: Final = "and each request is otherwise new"
+_SESSIONS: Final = "and the requests of a session begin with what its earlier ones had"
+_FORMS: Final = (
+    ("azure", ("timestamp", "contexttokens"), None, {"generatedtokens"}),
+    (
+        "burstgpt",
+        ("timestamp", "request tokens"),
+        "session id",
+        {"elapsed time", "model", "response tokens", "total tokens", "log type"},
+    ),
+)
+
+
+def lengths_form(first: str, options: ReadOptions) -> Form | None:
+    """The format whose first line this is, if it is one of these."""
+    header = [name.strip().lower() for name in next(csv.reader([first]), [])]
+    for form, needed, session, others in _FORMS:
+        if not set(needed) <= set(header):
+            continue
+        says = _SESSIONS if session in header else _OWN
+        reuse = _SUPPOSED.format(shared=options.shared_tokens, sessions=says)
+        trace = Trace(form, options.block_tokens or _BLOCK_TOKENS, reuse)
+        if unknown := sorted(set(header) - set(needed) - {session} - others):
+            trace.notes.append(f"line 1 has columns that are not used: {', '.join(unknown)}")
+        return trace, _parser(header, needed, session, trace.block_tokens, options)
+    return None
+
+
+def _parser(
+    header: list[str],
+    needed: tuple[str, str],
+    session: str | None,
+    block_tokens: int,
+    options: ReadOptions,
+) -> Parse:
+    time_at, tokens_at = (header.index(name) for name in needed)
+    session_at = header.index(session) if session in header else None
+    numbers: dict[str, int] = {}
+
+    def parse(number: int, line: str) -> Request | None:
+        if number == 1:
+            return None
+        cells = next(csv.reader([line]), [])
+        if len(cells) <= max(time_at, tokens_at):
+            raise BadLine(f"it has {len(cells)} cells, the first line {len(header)}")
+        if not cells[tokens_at].strip().isdigit():
+            raise BadLine(f"{cells[tokens_at]!r} is no number of tokens")
+        tokens = int(cells[tokens_at])
+        has_session = session_at is not None and session_at < len(cells) and cells[session_at]
+        key = cells[session_at] if has_session and session_at is not None else f"\n{number}"
+        of_session = numbers.setdefault(key, len(numbers) + 1) if has_session else -number
+        shared = options.shared_tokens // block_tokens
+        names = [
+            block if block < shared else ((of_session & (1 << 32) - 1) + 1 << 31) + block
+            for block in range(-(-tokens // block_tokens))
+        ]
+        return Request(_time(cells[time_at]), tokens, names)
+
+    return parse
+
+
+def _time(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        # Some traces have seven digits behind the second.
+        whole, _, fraction = text.strip().partition(".")
+        seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
+        return seconds + (float(f"0.{fraction}") if fraction else 0.0)
+    except ValueError as error:
+        raise BadLine(f"{text!r} is no time in seconds or as YYYY-MM-DD hh:mm:ss") from error

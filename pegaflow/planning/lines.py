@@ -1,0 +1,53 @@
+"""What formats of traces have in common: a line is a request, or says why it is none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pegaflow.planning.trace import Trace
+
+
+class BadLine(ValueError):
+    """A line that cannot be used."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a trace is read."""
+
+    block_tokens: int | None = None
+    """Tokens of a block; None for what the format has."""
+    count_partial: bool = False
+    """Count the partial block at a prompt's end too; engines cache full ones only."""
+    shared_tokens: int = 0
+    """Tokens that all prompts begin with, for traces that have no content."""
+    skip_bad: bool = False
+    """Go on behind lines that cannot be used, and list them."""
+    sort_times: bool = False
+    """Sort the requests by time, which needs memory for all of them, instead of refusing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One line's request."""
+
+    time_s: float
+    tokens: int
+    """Of the prompt."""
+    names: list[int]
+    """Of the prompt's blocks, a partial one at the end included."""
+
+
+Parse = Callable[[int, str], Request | None]
+"""The request of a line with this number; None for a line that is not for one."""
+
+Form = tuple[Trace, Parse]
+"""An empty trace of a format, and how its lines are read."""
+
+
+def number(raw: dict[str, Any], key: str) -> float:
+    """A field that is a number from 0 on."""
+    value = raw.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        raise BadLine(f"{key} is {value!r}, allowed is a number from 0 on")
+    return value

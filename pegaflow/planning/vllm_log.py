@@ -1,0 +1,57 @@
+"""vLLM's own log, where it has the prompts' token ids."""
+
+import re
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final
+
+from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request
+from pegaflow.planning.trace import Trace
+
+HOW: Final = (
+    "run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, without --max-log-len"
+)
+_BLOCK_TOKENS: Final = 16
+_REUSE: Final = (
+    "recorded: equal token ids from the prompt's begin on are equal blocks; whatever else parts "
+    "requests (LoRA, images, cache salts) is not in the log"
+)
+_LINE: Final = re.compile(r"(?:\(.*?\) )?(?:DEBUG|INFO|WARNING|ERROR) (\d\d-\d\d \d\d:\d\d:\d\d) ")
+# A prompt's text may look like a field: the last one counts.
+_PROMPT: Final = re.compile(r"equest \S+ .*prompt_token_ids: (\[[^\]]*\]|None)", re.DOTALL)
+
+
+def vllm_form(first: str, options: ReadOptions) -> Form | None:
+    """The format, when this is a line of such a log."""
+    if not _LINE.match(first):
+        return None
+    trace = Trace("vllm-log", options.block_tokens or _BLOCK_TOKENS, _REUSE)
+    return trace, _parser(trace.block_tokens)
+
+
+def _parser(block_tokens: int) -> Parse:
+    def parse(_: int, line: str) -> Request | None:
+        head, prompt = _LINE.match(line), _PROMPT.search(line)
+        if head is None or prompt is None:
+            return None
+        if prompt[1] == "None":
+            raise BadLine("the prompt has no token ids: it came as embeddings")
+        # Any year will do, but for the 29th of February.
+        time = datetime.strptime(f"2000-{head[1]}+0000", "%Y-%m-%d %H:%M:%S%z").timestamp()
+        try:
+            tokens = [int(token) for token in prompt[1][1:-1].split(",") if token.strip()]
+        except ValueError as error:
+            raise BadLine(f"its prompt_token_ids are no numbers ({error})") from error
+        return Request(time, len(tokens), _names(tokens, block_tokens))
+
+    return parse
+
+
+def _names(tokens: list[int], block_tokens: int) -> list[int]:
+    """A name for each block, which has all before it in it."""
+    names, before = [], b""
+    for start in range(0, len(tokens), block_tokens):
+        block = ",".join(map(str, tokens[start : start + block_tokens]))
+        before = blake2b(before + block.encode(), digest_size=8).digest()
+        names.append(int.from_bytes(before, "little"))
+    return names
