@@ -49,6 +49,11 @@ impl SegmentHeader {
         })
     }
 
+    /// Whether the unit, damaged as it may be otherwise, is the first one of a segment of this path.
+    pub(in crate::ssd) fn names_path(bytes: &[u8], path_id: &[u8; 16]) -> bool {
+        bytes.get(32..CHECKED_BYTES) == Some(path_id)
+    }
+
     /// What the check of the journal's first record begins with: no record counts in another generation, segment or path.
     pub(in crate::ssd) fn first_check(&self) -> u64 {
         let place = xxh3_64_with_seed(&self.path_id, self.generation);

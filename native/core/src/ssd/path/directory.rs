@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::format::{FORMAT_VERSION, Identity, SegmentHeader, UNIT};
 use super::super::io::{Action, Buffer, IoEngine, wait};
+use super::segment_files::segment_number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -22,7 +23,7 @@ const DIR_MODE: u32 = 0o700;
 /// How long a daemon that was killed may take to end, and after that the last of its transfers: their files stay locked
 /// until then.
 const END_WAIT: Duration = Duration::from_secs(2);
-const TRANSFER_WAIT: Duration = Duration::from_secs(10);
+pub(super) const TRANSFER_WAIT: Duration = Duration::from_secs(10);
 /// Files that name a machine, the best first; containers often have none of them.
 const MACHINE_FILES: [&str; 3] = [
     "/etc/machine-id",
@@ -33,7 +34,7 @@ const MACHINE_FILES: [&str; 3] = [
 /// A path's directory, which no other daemon uses meanwhile.
 #[derive(Debug)]
 pub(super) struct Directory {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     pub(super) identity: Identity,
     pub(super) engine: Arc<dyn IoEngine>,
     /// Whether bytes bypass the kernel's cache.
@@ -101,67 +102,6 @@ impl Directory {
         Ok(())
     }
 
-    /// The numbers of the segment files that are there.
-    pub(super) fn segment_numbers(&self) -> Result<Vec<u32>> {
-        let failed = |error| Error::io(format_args!("list {}", self.dir.display()), error);
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.dir).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            numbers.extend(name.to_str().and_then(segment_number));
-        }
-        numbers.sort_unstable();
-        Ok(numbers)
-    }
-
-    /// Opens and locks a segment file.
-    pub(super) fn open_segment(&self, number: u32) -> Result<Arc<File>> {
-        let path = self.segment_path(number);
-        let file = open(&path, self.flags())
-            .map_err(|error| Error::io(format_args!("open {}", path.display()), error))?;
-        lock_file(&file, &path, TRANSFER_WAIT)?;
-        Ok(Arc::new(file))
-    }
-
-    /// Makes a segment file with all its room.
-    ///
-    /// # Errors
-    /// `NoSpace` for a file system that is full or lets no more be made, which is left as it was.
-    pub(super) fn create_segment(&self, number: u32, bytes: u64) -> Result<Arc<File>> {
-        let path = self.segment_path(number);
-        let made = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(FILE_MODE)
-            .custom_flags(self.flags().bits() as i32)
-            .open(&path);
-        let failed = |error: io::Error| {
-            if is_denied(&error) {
-                return Error::new(ErrorKind::NoSpace, format!("make {}: {error}", path.display()));
-            }
-            Error::io(format_args!("make {}", path.display()), error)
-        };
-        let file = made.map_err(failed)?;
-        let made = self
-            .engine
-            .allocate(&file, bytes)
-            .and_then(|()| sync_dir(&self.dir));
-        if let Err(error) = made {
-            drop(fs::remove_file(&path));
-            return Err(failed(error));
-        }
-        lock_file(&file, &path, TRANSFER_WAIT)?;
-        Ok(Arc::new(file))
-    }
-
-    /// Deletes a segment file.
-    pub(super) fn delete_segment(&self, number: u32) -> Result<()> {
-        let path = self.segment_path(number);
-        fs::remove_file(&path)
-            .and_then(|()| sync_dir(&self.dir))
-            .map_err(|error| Error::io(format_args!("delete {}", path.display()), error))
-    }
-
     /// Deletes the file that names the path, and the directory if nothing else is in it.
     pub(super) fn delete(&self) -> Result<()> {
         let path = self.dir.join(IDENTITY);
@@ -172,11 +112,7 @@ impl Directory {
         Ok(())
     }
 
-    fn segment_path(&self, number: u32) -> PathBuf {
-        self.dir.join(format!("segment-{number:06}.ssd"))
-    }
-
-    fn flags(&self) -> OFlags {
+    pub(super) fn flags(&self) -> OFlags {
         if self.is_direct {
             OFlags::DIRECT
         } else {
@@ -185,20 +121,7 @@ impl Directory {
     }
 }
 
-/// Whether files that are there can be used though no more can be made.
-fn is_denied(error: &io::Error) -> bool {
-    let denials = [libc::EPERM, libc::EACCES, libc::EROFS, libc::EDQUOT, libc::EFBIG];
-    error.raw_os_error().is_some_and(|error| denials.contains(&error))
-}
-
-/// The number in the name of a segment file.
-fn segment_number(name: &str) -> Option<u32> {
-    let digits = name.strip_prefix("segment-")?.strip_suffix(".ssd")?;
-    let is_number = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| digits.parse().ok())?
-}
-
-fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+pub(super) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -222,7 +145,7 @@ fn refuse_segments(dir: &Path) -> Result<()> {
     let failed = |error| Error::io(format_args!("list {}", dir.display()), error);
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let is_named_so = entry.file_name().to_str().and_then(segment_number).is_some();
+        let is_named_so = segment_number(&entry.file_name()).is_some();
         if !is_named_so || !entry.file_type().map_err(failed)?.is_file() {
             continue;
         }
@@ -259,12 +182,7 @@ fn create_identity(dir: &Path) -> Result<()> {
     file.write_all(&identity.encode())
         .and_then(|()| file.sync_all())
         .map_err(failed)?;
-    let made = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let made = if is_named {
-        name.clone()
-    } else {
-        PathBuf::from(made)
-    };
+    let made = if is_named { name.clone() } else { unnamed_path(&file) };
     let linked = linkat(CWD, made, CWD, dir.join(IDENTITY), AtFlags::SYMLINK_FOLLOW);
     if is_named {
         fs::remove_file(name).map_err(failed)?;
@@ -276,21 +194,27 @@ fn create_identity(dir: &Path) -> Result<()> {
     }
 }
 
-fn create(path: &Path, flags: OFlags) -> io::Result<File> {
+pub(super) fn create(path: &Path, flags: OFlags) -> io::Result<File> {
     OpenOptions::new()
+        .read(true)
         .write(true)
         .mode(FILE_MODE)
         .custom_flags(flags.bits() as i32)
         .open(path)
 }
 
-fn has_no_unnamed_files(error: &io::Error) -> bool {
+pub(super) fn has_no_unnamed_files(error: &io::Error) -> bool {
     let error = error.raw_os_error();
     error == Some(libc::EOPNOTSUPP) || error == Some(libc::EISDIR)
 }
 
+/// What a file without a name can be linked by.
+pub(super) fn unnamed_path(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
 /// Locks a file, which a daemon that was killed may hold until its last transfer has ended.
-fn lock_file(file: &File, path: &Path, wait: Duration) -> Result<()> {
+pub(super) fn lock_file(file: &File, path: &Path, wait: Duration) -> Result<()> {
     let end = Instant::now() + wait;
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
@@ -381,6 +305,6 @@ fn is_direct(engine: &dyn IoEngine, path: &Path, is_first: bool) -> Result<bool>
     }
 }
 
-fn sync_dir(dir: &Path) -> io::Result<()> {
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

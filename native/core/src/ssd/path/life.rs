@@ -188,7 +188,7 @@ impl Life {
         let evicted = path.forget_segments();
         let Some(mut ring) = ring else { return Ok(evicted) };
         if files == PathFiles::Delete {
-            for number in ring.directory.segment_numbers()? {
+            for number in ring.numbers() {
                 ring.directory.delete_segment(number)?;
             }
             ring.directory.delete()?;

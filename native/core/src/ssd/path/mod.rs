@@ -10,6 +10,7 @@ mod open_segment;
 mod recovery;
 mod ring;
 mod segment;
+mod segment_files;
 mod sync;
 mod wishes;
 mod writer;
@@ -66,6 +67,8 @@ struct Status {
     /// Bytes of the largest block that can be written.
     largest_block: u64,
     recovery: Recovery,
+    /// Files that are named like segments and are none of this path.
+    others: Vec<PathBuf>,
 }
 
 impl Path {

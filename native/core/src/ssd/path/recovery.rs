@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use super::super::block::SsdSpaceId;
 use super::super::budget::Written;
@@ -16,7 +16,8 @@ use super::super::snapshot::Recovery;
 use super::directory::Directory;
 use super::open_segment::OpenSegment;
 use super::ring::{FreeSegment, Ring};
-use super::{FILE_OVERHEAD, Path, SEGMENT_BYTES, Segment};
+use super::segment_files::SegmentFile;
+use super::{FILE_OVERHEAD, Path, Segment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -43,7 +44,7 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
     let directory = Directory::open(&path.dir, is_first, path.tier.engines.start(&path.dir)?)?;
     let mut found = Recovery::default();
     let mut ring = Ring::new(directory);
-    let mut used = find_segments(&mut ring, &mut found)?;
+    let mut used = find_segments(path, &mut ring, &mut found)?;
     used.sort_by_key(|(header, _)| header.generation);
     fit_capacity(&mut ring, &mut used, path.capacity())?;
     let mut journals = Journals::new(path);
@@ -90,41 +91,48 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
 }
 
 /// The segments that have been filled, with their headers; the others are free.
-fn find_segments(ring: &mut Ring, found: &mut Recovery) -> Result<Vec<(SegmentHeader, Arc<File>)>> {
+fn find_segments(path: &Path, ring: &mut Ring, found: &mut Recovery) -> Result<Vec<(SegmentHeader, Arc<File>)>> {
     let mut used = Vec::new();
+    let mut others = Vec::new();
     for number in ring.directory.segment_numbers()? {
-        ring.next_number = ring.next_number.max(number.saturating_add(1));
         let file = ring.directory.open_segment(number)?;
-        let bytes = file
-            .metadata()
-            .map_err(|error| Error::io(format_args!("look at segment {number}"), error))?
-            .size();
-        let mut buffer = Buffer::new(UNIT as usize);
-        let memory = vec![buffer.page()];
-        let is_whole = bytes >= *SEGMENT_BYTES.start() && bytes.is_multiple_of(UNIT);
-        if !is_whole {
-            // One that a daemon was killed over while it made it, or that somebody cut.
-            ring.directory.delete_segment(number)?;
-            continue;
-        }
-        if wait(&*ring.directory.engine, Action::Read, &file, 0, memory).is_err() {
-            ring.lost += bytes + FILE_OVERHEAD;
+        if matches!(file, SegmentFile::Other) {
+            others.push(ring.directory.segment_path(number));
             found.bad_segments += 1;
             continue;
         }
-        let is_new = buffer.bytes().iter().all(|byte| *byte == 0);
-        let path_id = ring.directory.identity.path_id;
-        let header = SegmentHeader::decode(buffer.bytes())
-            .filter(|header| (header.path_id, header.number, header.bytes) == (path_id, number, bytes));
-        match header {
-            Some(header) if header.generation > 0 => used.push((header, file)),
-            header => {
-                found.bad_segments += u64::from(header.is_none() && !is_new);
+        ring.next_number = number.wrapping_add(1);
+        match file {
+            SegmentFile::Own(file, _, Some(header)) if header.generation > 0 => used.push((header, file)),
+            SegmentFile::Own(file, bytes, header) => {
+                found.bad_segments += u64::from(header.is_none());
                 ring.free.push(FreeSegment { file, number, bytes });
             }
+            SegmentFile::Cut => ring.directory.delete_segment(number)?,
+            SegmentFile::Unreadable(bytes) => {
+                ring.lost += bytes + FILE_OVERHEAD;
+                found.bad_segments += 1;
+            }
+            SegmentFile::Other => {}
         }
     }
+    path.tell_others(others);
     Ok(used)
+}
+
+impl Path {
+    /// Says which files are left alone, unless that was said before.
+    fn tell_others(&self, others: Vec<PathBuf>) {
+        let mut status = self.status.lock();
+        if !others.is_empty() && status.others != others {
+            tracing::warn!(
+                dir = %self.dir.display(),
+                files = ?others,
+                "files that are named like segments are none of this ssd path, so they are left alone: move them away"
+            );
+        }
+        status.others = others;
+    }
 }
 
 /// Lets go of the oldest segments of a path that was made smaller.

@@ -81,6 +81,15 @@ impl Ring {
         full.chain(open).chain(draining).chain(free)
     }
 
+    /// The number of each segment.
+    pub(super) fn numbers(&self) -> Vec<u32> {
+        let full = self.full.iter().map(|(_, segment)| segment.number);
+        let open = self.open.iter().map(|open| open.segment.number);
+        let draining = self.draining.iter().map(|(segment, _)| segment.number);
+        let free = self.free.iter().map(|segment| segment.number);
+        full.chain(open).chain(draining).chain(free).collect()
+    }
+
     /// Bytes that all files take.
     pub(super) fn used(&self) -> u64 {
         let files = self.sizes().map(|bytes| bytes + FILE_OVERHEAD);
@@ -101,9 +110,8 @@ impl Ring {
         if self.used() + bytes + FILE_OVERHEAD > capacity {
             return Ok(false);
         }
-        let number = self.next_number;
-        let file = self.directory.create_segment(number, bytes)?;
-        self.next_number += 1;
+        let (number, file) = self.directory.create_segment(self.next_number, bytes)?;
+        self.next_number = number.wrapping_add(1);
         self.free.push(FreeSegment { file, number, bytes });
         Ok(true)
     }
@@ -115,7 +123,7 @@ impl Ring {
         let Some(free) = free else {
             return Ok(Next { is_open: false, full });
         };
-        let header = self.header(free.number, free.bytes, self.next_generation);
+        let header = self.directory.header(free.number, free.bytes, self.next_generation);
         self.next_generation += 1;
         // Safe before anything else in the segment: records of before would name bytes that are others by then.
         self.write_header(&free.file, &header)?;
@@ -201,7 +209,7 @@ impl Ring {
                 return Ok(());
             }
             // Its records name blocks that the tier has let go.
-            let header = self.header(segment.number, segment.bytes, 0);
+            let header = self.directory.header(segment.number, segment.bytes, 0);
             self.write_header(&segment.file, &header)?;
             self.sync(&segment.file)?;
             if let Some((segment, _)) = self.draining.pop_front() {
@@ -231,22 +239,13 @@ impl Ring {
         let (file, header) = match (newest, self.free.first()) {
             (Some(newest), _) => (
                 &newest.file,
-                self.header(newest.number, newest.bytes, newest.generation()),
+                self.directory.header(newest.number, newest.bytes, newest.generation()),
             ),
-            (None, Some(free)) => (&free.file, self.header(free.number, free.bytes, 0)),
+            (None, Some(free)) => (&free.file, self.directory.header(free.number, free.bytes, 0)),
             (None, None) => return Ok(()),
         };
         self.write_header(file, &header)?;
         self.sync(file)
-    }
-
-    fn header(&self, number: u32, bytes: u64, generation: u64) -> SegmentHeader {
-        SegmentHeader {
-            path_id: self.directory.identity.path_id,
-            number,
-            generation,
-            bytes,
-        }
     }
 
     fn write_header(&self, file: &Arc<File>, header: &SegmentHeader) -> Result<()> {

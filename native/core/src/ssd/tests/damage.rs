@@ -240,8 +240,9 @@ fn a_segment_that_was_cut_is_made_anew() {
     let dir = TempDir::new().unwrap();
     let (fixture, hashes) = closed(&dir, 2);
     let (path, _) = segment(&fixture);
-    open(&path).set_len(1000).unwrap();
+    open(&path).set_len(1 << 20).unwrap();
     let mut fixture = fixture.reopen(None);
+    assert!(!path.exists());
     assert!(!hashes.iter().any(|hash| fixture.has(hash)));
     let more = fixture.write();
     assert!(fixture.has(&more));

@@ -4,6 +4,7 @@ mod budget;
 mod damage;
 mod faults;
 mod fixture;
+mod foreign;
 mod format;
 mod gone;
 mod lifecycle;
