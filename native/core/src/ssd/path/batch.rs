@@ -46,9 +46,9 @@ impl Block {
     }
 
     /// A block that was read from where it lies, and is what was saved.
-    pub(super) fn kept(entry: &Entry, space: Arc<SpaceInfo>, checksums: Vec<u128>, kept: Kept) -> Self {
+    pub(super) fn kept(entry: &Entry, checksums: Vec<u128>, kept: Kept) -> Self {
         Self {
-            space,
+            space: kept.space,
             hash: entry.hash,
             checksums,
             uses: entry.uses,
@@ -95,6 +95,7 @@ impl Block {
 #[derive(Debug)]
 pub(in crate::ssd) struct Kept {
     pub(super) handle: Handle,
+    pub(super) space: Arc<SpaceInfo>,
     pub(super) buffer: Buffer,
     pub(super) pin: SegmentPin,
 }

@@ -83,6 +83,7 @@ impl Writer {
             let memory = vec![buffer.page()];
             let kept = Kept {
                 handle,
+                space: found.space,
                 buffer,
                 pin: SegmentPin::new(&keeping.segment),
             };
@@ -116,13 +117,11 @@ impl Writer {
             path.count_read_error(&error);
             return;
         }
-        let Some(space) = path.tier.index.lock().spaces.get(entry.space) else {
-            return;
-        };
-        let checksums = space.checksums(&entry.hash, &space.pages_in(kept.buffer.page()));
+        let memory = kept.buffer.page();
+        let checksums = kept.space.checksums(&entry.hash, &kept.space.pages_in(memory));
         if check_of(&checksums) == entry.check {
             keeping.writes += 1;
-            self.kept.push_back(Block::kept(entry, space, checksums, kept));
+            self.kept.push_back(Block::kept(entry, checksums, kept));
         } else if path.tier.remove(kept.handle) {
             path.counts.corrupt_blocks.add(1);
         }
@@ -138,6 +137,14 @@ impl Writer {
             self.end_kept(&block);
         }
         None
+    }
+
+    /// Segments have become too small for a block that was to be kept: it goes, or it would be tried for ever.
+    pub(super) fn drop_kept(&mut self, block: &Block) {
+        if let Some(handle) = block.origin() {
+            self.path.tier.remove(handle);
+            self.end_kept(block);
+        }
     }
 
     /// A block can be found in its new place, if it was one to be kept.

@@ -199,6 +199,7 @@ impl Writer {
             let room = match self.place(&block, &mut group) {
                 Ok(Place::Here(room)) => room,
                 Ok(Place::Nowhere) => {
+                    self.drop_kept(&block);
                     block.end(&self.path, Err(too_large()));
                     continue;
                 }

@@ -102,3 +102,20 @@ fn the_reason_of_a_full_file_system_goes_with_a_capacity_that_is_there() {
     fixture.write_many(50);
     fixture.close();
 }
+
+#[test]
+fn blocks_in_use_that_are_larger_than_the_segments_hold_nothing_up() {
+    let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+    let mut fixture = open(&dir, &disk, LARGE);
+    use_blocks_of(&mut fixture, LARGE_BLOCK);
+    let hashes = fixture.write_many(4);
+    fixture.ssd.resize(dir.path(), 2 * CAPACITY, deadline()).unwrap();
+    assert!(hashes.iter().any(|hash| fixture.has(hash)));
+    let used = hashes.iter().filter(|hash| fixture.has(hash)).count();
+    assert!(used > 0);
+    use_blocks_of(&mut fixture, MIB);
+    let hashes = fixture.write_many((5 * CAPACITY / MIB) as usize);
+    assert!(fixture.has(&hashes[hashes.len() - 1]));
+    assert_eq!(fixture.path().blocks, fixture.check_all() as u64);
+    fixture.close();
+}
