@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::io::Action;
 use super::snapshot::{FIRST_LATENCY_BOUND_NS, LATENCY_BUCKETS, LatencyCounts};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -131,10 +132,86 @@ impl Rate {
         }
         working.bytes as f64 / working.busy.as_secs_f64()
     }
+}
 
-    /// Whether transfers are under way of which none has ended for `limit`.
-    pub(super) fn is_stalled(&self, limit: Duration) -> bool {
-        let working = self.0.lock();
-        working.under_way > 0 && working.since.is_some_and(|since| since.elapsed() > limit)
+/// What a disk owes an answer to.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    reads: Mutex<Owed>,
+    /// Writes, and what else changes files.
+    changes: Mutex<Owed>,
+    /// What a thread does that may wait for the disk in other ways.
+    work: Mutex<Owed>,
+}
+
+#[derive(Debug, Default)]
+struct Owed {
+    calls: usize,
+    /// When the last call ended, or the first of those under way began.
+    since: Option<Instant>,
+}
+
+impl Owed {
+    fn begin(&mut self) {
+        if self.calls == 0 {
+            self.since = Some(Instant::now());
+        }
+        self.calls += 1;
+    }
+
+    fn end(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
+        self.since = Some(Instant::now());
+    }
+
+    /// Whether nothing has happened for `limit`.
+    fn is_quiet(&self, limit: Duration) -> bool {
+        self.since.is_none_or(|since| since.elapsed() > limit)
+    }
+
+    fn is_overdue(&self, limit: Duration) -> bool {
+        self.calls > 0 && self.is_quiet(limit)
+    }
+}
+
+impl Answers {
+    /// A call of an engine begins.
+    pub(super) fn begin(&self, action: Action) {
+        self.of(action).lock().begin();
+    }
+
+    /// A call of an engine has ended.
+    pub(super) fn end(&self, action: Action) {
+        self.of(action).lock().end();
+    }
+
+    /// Makes a change that waits for the disk.
+    pub(super) fn change<T>(&self, change: impl FnOnce() -> T) -> T {
+        self.changes.lock().begin();
+        let result = change();
+        self.changes.lock().end();
+        result
+    }
+
+    /// Does work that may wait for the disk.
+    pub(super) fn work<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.work.lock().begin();
+        let result = work();
+        self.work.lock().end();
+        result
+    }
+
+    /// Whether the disk has answered nothing for `limit` though it is asked for something.
+    pub(super) fn are_overdue(&self, limit: Duration) -> bool {
+        let (reads, changes) = (self.reads.lock(), self.changes.lock());
+        let is_quiet = reads.is_quiet(limit) && changes.is_quiet(limit);
+        reads.is_overdue(limit) || changes.is_overdue(limit) || is_quiet && self.work.lock().is_overdue(limit)
+    }
+
+    fn of(&self, action: Action) -> &Mutex<Owed> {
+        match action {
+            Action::Read => &self.reads,
+            Action::Write | Action::Sync => &self.changes,
+        }
     }
 }

@@ -14,6 +14,7 @@ mod index;
 mod io;
 mod path;
 mod paths;
+mod patience;
 mod queue;
 mod read;
 mod snapshot;
@@ -31,6 +32,7 @@ pub use extent::Extent;
 #[cfg(test)]
 pub(crate) use io::fault::{Disk, Faults};
 pub use paths::check_capacity;
+pub use patience::Patience;
 pub use read::ReadTicket;
 pub use snapshot::{
     FIRST_LATENCY_BOUND_NS, LATENCY_BUCKETS, LatencyCounts, PathState, Recovery, SsdPathSnapshot, SsdRate,
@@ -38,7 +40,7 @@ pub use snapshot::{
 };
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::PagePtr;
@@ -223,30 +225,43 @@ impl Ssd {
     /// Waits until everything that was accepted so far is safe from a loss of power.
     ///
     /// # Errors
-    /// `Io` when a path failed meanwhile, its disk answers nothing, or `deadline` passes before.
-    pub fn flush(&self, deadline: Instant) -> Result<()> {
+    /// `Io` when a path failed meanwhile, its disk answers nothing, or the deadline passes before.
+    pub fn flush<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<()> {
+        let patience = &mut patience.into();
+        if !self.wait_until_taken(patience)? {
+            return Ok(());
+        }
+        self.check_answers()?;
         let paths = self.tier.paths.read().clone();
-        let stalled = || paths.iter().find(|path| path.is_stalled());
-        while !self
-            .tier
-            .queue
-            .wait_until_taken(deadline.min(Instant::now() + LOOK_INTERVAL))
-        {
-            if let Some(path) = stalled() {
-                return Err(path.offline_error());
-            }
-            if Instant::now() >= deadline {
-                return Err(late("writing what was accepted"));
-            }
-        }
-        if let Some(path) = stalled() {
-            return Err(path.offline_error());
-        }
         let usable = paths.iter().filter(|path| path.is_usable());
         let answers: Vec<_> = usable.map(|path| path.ask(Event::Flush)).collect();
         answers
             .into_iter()
-            .try_for_each(|answer| answer.wait(deadline).map(drop))
+            .try_for_each(|answer| answer.wait(patience).map(drop))
+    }
+
+    /// Waits until paths have taken all that was accepted; false when somebody has enough of it before.
+    fn wait_until_taken(&self, patience: &mut Patience<'_>) -> Result<bool> {
+        while !self.tier.queue.wait_until_taken(patience.next_look()) {
+            self.check_answers()?;
+            if patience.is_over() {
+                return Ok(false);
+            }
+            if patience.is_late() {
+                return Err(late("writing what was accepted"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks whether the disks of all paths answer.
+    ///
+    /// # Errors
+    /// `Io` for one that has answered nothing for long: what waits for it waits in vain for now.
+    pub fn check_answers(&self) -> Result<()> {
+        let paths = self.tier.paths.read();
+        let stalled = paths.iter().find(|path| path.is_stalled());
+        stalled.map_or(Ok(()), |path| Err(path.offline_error()))
     }
 
     /// Takes a block out; whether it was there. Safe from a loss of power after the next flush.
@@ -357,9 +372,6 @@ impl Ssd {
         snapshot
     }
 }
-
-/// How often somebody who waits for a path looks whether its disk answers.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What is said when a deadline passes before something has ended.
 fn late(what: &str) -> Error {

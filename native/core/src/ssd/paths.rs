@@ -10,7 +10,8 @@ use super::block::{Evicted, PathFiles};
 use super::config::{MIN_CAPACITY, SsdPathConfig};
 use super::inbox::{Event, Reply};
 use super::path::Path;
-use super::{LOOK_INTERVAL, Ssd, late};
+use super::patience::Patience;
+use super::{Ssd, late};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -62,33 +63,47 @@ impl Ssd {
     /// Ends a path: writes what it has taken, and lets its blocks go. Reads that have not begun are dropped.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when `deadline` passes before or the files cannot be deleted.
-    pub fn remove_path(&self, dir: &FilePath, files: PathFiles, deadline: Instant) -> Result<Evicted> {
+    /// `NotFound` for a directory that the tier has not, `Io` when its disk answers nothing, the deadline passes before, or the files cannot be deleted.
+    pub fn remove_path<'a>(
+        &self,
+        dir: &FilePath,
+        files: PathFiles,
+        patience: impl Into<Patience<'a>>,
+    ) -> Result<Evicted> {
         let path = self.path(dir)?;
-        let ended = path.ask(|reply| Event::End(files, reply)).wait(deadline);
-        if ended.is_ok() {
+        let ended = path
+            .ask(|reply| Event::End(files, reply))
+            .wait(&mut patience.into());
+        if let Ok(Some(_)) = ended {
             path.join();
         }
         self.forget(&path);
-        ended
+        ended.map(Option::unwrap_or_default)
     }
 
     /// Changes the capacity of a path; a smaller one evicts the oldest segments, and returns when their files are gone.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Io` when `deadline` passes before.
-    pub fn resize(&self, dir: &FilePath, capacity: u64, deadline: Instant) -> Result<()> {
+    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Io` when its disk
+    /// answers nothing or the deadline passes before.
+    pub fn resize<'a>(&self, dir: &FilePath, capacity: u64, patience: impl Into<Patience<'a>>) -> Result<()> {
         let path = self.path(dir)?;
         check_capacity(dir, capacity)?;
         path.set_capacity(capacity);
-        path.ask(Event::Resize).wait(deadline).map(drop)
+        path.ask(Event::Resize).wait(&mut patience.into()).map(drop)
     }
 
     /// Evicts the oldest blocks in whole segments: at least `bytes`, or all, of one path, or of all by their shares.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when a path fails or `deadline` passes before.
-    pub fn evict(&self, dir: Option<&FilePath>, bytes: u64, deadline: Instant) -> Result<Evicted> {
+    /// `NotFound` for a directory that the tier has not, `Io` when a path fails, its disk answers nothing, or the deadline passes before.
+    pub fn evict<'a>(
+        &self,
+        dir: Option<&FilePath>,
+        bytes: u64,
+        patience: impl Into<Patience<'a>>,
+    ) -> Result<Evicted> {
+        let patience = &mut patience.into();
         if bytes == 0 {
             return Ok(Evicted::default());
         }
@@ -112,7 +127,7 @@ impl Ssd {
         }
         let mut evicted = Evicted::default();
         for answer in answers {
-            let its = answer.wait(deadline)?;
+            let its = answer.wait(patience)?.unwrap_or_default();
             evicted.blocks += its.blocks;
             evicted.bytes += its.bytes;
         }
@@ -129,18 +144,19 @@ impl Ssd {
         let paths = std::mem::take(&mut *self.tier.paths.write());
         let is_usable = paths.iter().any(|path| path.is_usable());
         self.tier.queue.close();
-        let is_taken = !is_usable || self.tier.queue.wait_until_taken(deadline);
+        let patience = &mut Patience::from(deadline);
+        let taken = if is_usable {
+            self.wait_until_taken(patience).map(drop)
+        } else {
+            Ok(())
+        };
         let answers: Vec<_> = paths
             .iter()
             .map(|path| path.ask(|reply| Event::End(PathFiles::Keep, reply)))
             .collect();
-        let mut closed = if is_taken {
-            Ok(())
-        } else {
-            Err(late("writing what was accepted"))
-        };
+        let mut closed = taken;
         for (path, answer) in paths.iter().zip(answers) {
-            let ended = answer.wait(deadline);
+            let ended = answer.wait(patience);
             if ended.is_ok() {
                 path.join();
             }
@@ -209,16 +225,17 @@ impl Path {
 }
 
 impl Answer {
-    /// Waits for the answer, as long as the disk answers.
-    pub(super) fn wait(self, deadline: Instant) -> Result<Evicted> {
+    /// Waits for the answer, as long as the disk answers; None when somebody has enough of it before.
+    pub(super) fn wait(self, patience: &mut Patience<'_>) -> Result<Option<Evicted>> {
         loop {
-            let time = deadline.saturating_duration_since(Instant::now());
-            match self.receiver.recv_timeout(time.min(LOOK_INTERVAL)) {
-                Ok(answer) => return answer,
+            let time = patience.next_look().saturating_duration_since(Instant::now());
+            match self.receiver.recv_timeout(time) {
+                Ok(answer) => return answer.map(Some),
                 Err(RecvTimeoutError::Timeout) if self.path.is_stalled() => {
                     return Err(self.path.offline_error());
                 }
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                Err(RecvTimeoutError::Timeout) if patience.is_over() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if patience.is_late() => {
                     return Err(late("an ssd path"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}

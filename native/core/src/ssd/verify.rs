@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::path::Path as FilePath;
 use std::sync::mpsc;
 
+use super::Ssd;
 use super::block::{Priority, VerifyProgress};
 use super::io::Buffer;
-use super::{Ssd, late};
+use super::patience::LOOK_INTERVAL;
 use crate::error::{ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -16,10 +17,10 @@ const AT_ONCE: usize = 4;
 impl Ssd {
     /// Reads all blocks of a path that are there now, as `Warm`, and drops those that are not what was saved.
     ///
-    /// `progress` is called after each block, and ends the verification by `Break`; the last progress is returned.
+    /// `progress` is called after each block and while the disk answers nothing, and ends the verification by `Break`; the last progress is returned.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when the path goes offline.
+    /// `NotFound` for a directory that the tier has not, `Io` when the path goes offline or its disk answers nothing.
     pub fn verify(
         &self,
         dir: &FilePath,
@@ -62,15 +63,18 @@ impl Ssd {
             if under_way == 0 {
                 break;
             }
-            let Ok(end) = ends.recv() else {
-                return Err(late("a verification"));
-            };
-            under_way -= 1;
-            verified.checked += 1;
-            match end {
-                Ok(bytes) => verified.bytes += bytes,
-                Err(error) if error.kind() == ErrorKind::Corrupt || path.is_usable() => verified.corrupt += 1,
-                Err(error) => return Err(error),
+            if let Ok(end) = ends.recv_timeout(LOOK_INTERVAL) {
+                under_way -= 1;
+                verified.checked += 1;
+                match end {
+                    Ok(bytes) => verified.bytes += bytes,
+                    Err(error) if error.kind() == ErrorKind::Corrupt || path.is_usable() => {
+                        verified.corrupt += 1;
+                    }
+                    Err(error) => return Err(error),
+                }
+            } else if path.is_stalled() {
+                return Err(path.offline_error());
             }
             if progress(verified).is_break() {
                 break;

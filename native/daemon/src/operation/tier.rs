@@ -2,16 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
-use pegaflow_core::ssd::Ssd;
+use pegaflow_core::progress::Progress;
+use pegaflow_core::ssd::{Patience, Ssd};
 use serde::{Deserialize, Serialize};
 
 use crate::daemon::Daemon;
 
 /// How long the disks may take for one step of an operation.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Waits for the disks as long as one step may take, and as somebody waits for the operation.
+pub(super) fn patiently<T>(progress: &Progress, wait: impl FnOnce(Patience<'_>) -> T) -> T {
+    let mut is_cancelled = || progress.is_cancelled();
+    wait(Patience::new(Instant::now() + PATIENCE, &mut is_cancelled))
+}
 
 /// A tier that operations can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]

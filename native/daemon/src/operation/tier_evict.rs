@@ -1,14 +1,12 @@
 //! Evicting the coldest blocks of a tier.
 
-use std::time::Instant;
-
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Amount;
-use super::tier::{PATIENCE, Tier, TierPath, paths, refuse_path, ssd_with_paths};
+use super::tier::{Tier, TierPath, paths, patiently, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 /// Steps in which much is evicted from ssd, between which the eviction can be cancelled.
@@ -86,7 +84,9 @@ pub(super) fn evict_ssd(
     let mut evicted = Evicted::default();
     while evicted.bytes < bytes && !progress.is_cancelled() {
         let step = (bytes / STEPS).max(1).min(bytes - evicted.bytes);
-        let gone = ssd.evict(path.map(AsRef::as_ref), step, Instant::now() + PATIENCE)?;
+        let gone = patiently(progress, |patience| {
+            ssd.evict(path.map(AsRef::as_ref), step, patience)
+        })?;
         if gone.blocks == 0 {
             break;
         }

@@ -9,7 +9,7 @@ use pegaflow_core::store::{Flush, FlushProgress};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{PATIENCE, Tier, ssd_with_paths};
+use super::tier::{PATIENCE, Tier, patiently, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -32,7 +32,8 @@ impl Operate for TierFlush {
         let end = match self.tier {
             Tier::Memory => write_memory(daemon, progress)?,
             Tier::Ssd => {
-                ssd_with_paths(daemon)?.flush(Instant::now() + PATIENCE)?;
+                let ssd = ssd_with_paths(daemon)?;
+                patiently(progress, |patience| ssd.flush(patience))?;
                 FlushProgress::default()
             }
         };

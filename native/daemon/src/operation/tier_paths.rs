@@ -1,7 +1,6 @@
 //! Paths of the ssd tier that come and go while it works.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Bytes;
-use super::tier::{PATIENCE, TierPath, paths, ssd, ssd_with_paths};
+use super::tier::{TierPath, paths, patiently, ssd, ssd_with_paths};
 use crate::check::ssd_place;
 use crate::config::check_path;
 use crate::daemon::Daemon;
@@ -57,7 +56,7 @@ impl Operate for TierAddPath {
 impl Operate for TierRemovePath {
     type Outcome = Changed;
 
-    fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
+    fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Changed> {
         let ssd = ssd_with_paths(daemon)?;
         paths(ssd, Some(&self.path))?;
         let changed = changed(daemon, &self.path)?;
@@ -66,7 +65,9 @@ impl Operate for TierRemovePath {
         } else {
             PathFiles::Keep
         };
-        ssd.remove_path(&self.path.0, files, Instant::now() + PATIENCE)?;
+        patiently(progress, |patience| {
+            ssd.remove_path(&self.path.0, files, patience)
+        })?;
         Ok(changed)
     }
 }

@@ -1,14 +1,12 @@
 //! Another size for a tier, or for one path of it.
 
-use std::time::Instant;
-
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Bytes;
-use super::tier::{PATIENCE, Tier, TierPath, one_path, refuse_path, ssd_with_paths};
+use super::tier::{Tier, TierPath, one_path, patiently, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -35,7 +33,7 @@ impl Operate for TierResize {
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Resized> {
         match self.tier {
             Tier::Memory => self.memory(daemon, progress),
-            Tier::Ssd => self.ssd(daemon),
+            Tier::Ssd => self.ssd(daemon, progress),
         }
     }
 }
@@ -52,7 +50,7 @@ impl TierResize {
         })
     }
 
-    fn ssd(&self, daemon: &Daemon) -> Result<Resized> {
+    fn ssd(&self, daemon: &Daemon, progress: &Progress) -> Result<Resized> {
         let ssd = ssd_with_paths(daemon)?;
         let path = one_path(ssd, self.path.as_ref())?;
         let look = || {
@@ -61,7 +59,9 @@ impl TierResize {
             path.map_or((0, 0), |path| (path.capacity, path.evicted_blocks))
         };
         let (before_bytes, evicted_before) = look();
-        ssd.resize(&path, self.size_bytes.get(), Instant::now() + PATIENCE)?;
+        patiently(progress, |patience| {
+            ssd.resize(&path, self.size_bytes.get(), patience)
+        })?;
         let (size_bytes, evicted_blocks) = look();
         Ok(Resized {
             before_bytes,

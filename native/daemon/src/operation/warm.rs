@@ -90,7 +90,7 @@ pub(super) fn fill_memory(daemon: &Daemon, progress: &Progress) -> Result<WarmPr
 }
 
 fn warm(daemon: &Daemon, request: WarmRequest, progress: &Progress) -> Result<WarmProgress> {
-    ssd_with_paths(daemon)?;
+    let ssd = ssd_with_paths(daemon)?;
     let warming = daemon.store.warm(request)?;
     let mut told = WarmProgress::default();
     loop {
@@ -107,6 +107,7 @@ fn warm(daemon: &Daemon, request: WarmRequest, progress: &Progress) -> Result<Wa
         if now.state != WarmState::Running {
             return Ok(now);
         }
+        ssd.check_answers().inspect_err(|_| warming.cancel())?;
     }
 }
 

@@ -34,10 +34,37 @@ pub(crate) struct Faults {
     pub(crate) writes: Option<i32>,
     pub(crate) syncs: Option<i32>,
     pub(crate) allocations: Option<i32>,
+    pub(crate) deletions: Option<i32>,
+    /// Calls of this kind get no answer until that is changed.
+    pub(crate) hangs: Option<Call>,
     /// Reads end where the file seems to end early.
     pub(crate) is_short: bool,
     /// How long each transfer takes.
     pub(crate) delay: Duration,
+}
+
+/// What a disk can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Read,
+    /// Of blocks or records.
+    Write,
+    /// Of the first unit of a file.
+    WriteHeader,
+    Sync,
+    Allocate,
+    Delete,
+}
+
+impl Call {
+    fn of(op: &Op) -> Self {
+        match op.action {
+            Action::Read => Self::Read,
+            Action::Write if op.offset == 0 => Self::WriteHeader,
+            Action::Write => Self::Write,
+            Action::Sync => Self::Sync,
+        }
+    }
 }
 
 /// Writes to a file since its last sync: where, and what.
@@ -76,6 +103,22 @@ impl Disk {
                     write(&file, &bytes, offset).unwrap();
                 }
             }
+        }
+    }
+
+    /// Returns when an answer is due, also when that changes meanwhile.
+    fn wait(&self, call: Call) {
+        let start = Instant::now();
+        let is_due = |faults: &Faults| {
+            let delay = if call == Call::Allocate || call == Call::Delete {
+                Duration::ZERO
+            } else {
+                faults.delay
+            };
+            faults.hangs != Some(call) && start.elapsed() >= delay
+        };
+        while !is_due(&self.0.lock().faults) {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -120,11 +163,7 @@ impl FaultEngine {
             let (disk, queue) = (disk.clone(), Arc::clone(&queue));
             move || {
                 while let Some(op) = queue.next() {
-                    let start = Instant::now();
-                    // Also when it was made shorter meanwhile.
-                    while start.elapsed() < disk.0.lock().faults.delay {
-                        thread::sleep(Duration::from_millis(1));
-                    }
+                    disk.wait(Call::of(&op));
                     let result = disk.transfer(&op);
                     (op.done)(result);
                 }
@@ -149,9 +188,18 @@ impl IoEngine for FaultEngine {
     }
 
     fn allocate(&self, file: &File, bytes: u64) -> io::Result<()> {
+        self.disk.wait(Call::Allocate);
         match self.disk.0.lock().faults.allocations {
             Some(errno) => Err(io::Error::from_raw_os_error(errno)),
             None => file.set_len(bytes),
+        }
+    }
+
+    fn delete(&self, file: &Path) -> io::Result<()> {
+        self.disk.wait(Call::Delete);
+        match self.disk.0.lock().faults.deletions {
+            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+            None => std::fs::remove_file(file),
         }
     }
 }

@@ -8,6 +8,7 @@ mod psync;
 mod tests;
 mod uring;
 mod vector;
+mod watched;
 
 use std::fmt;
 use std::fs::File;
@@ -23,6 +24,7 @@ use crate::pool::PagePtr;
 pub(super) use buffer::Buffer;
 use psync::PsyncEngine;
 use uring::UringEngine;
+pub(super) use watched::Watched;
 
 /// Reads and writes that are at the disk at one time, by measurement: more of them make no disk faster that was tried.
 pub(super) const QUEUE_DEPTH: usize = 32;
@@ -91,6 +93,11 @@ pub(super) trait IoEngine: Send + Sync + fmt::Debug {
             Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(bytes),
             allocated => allocated.map_err(Into::into),
         }
+    }
+
+    /// Takes a file's name away.
+    fn delete(&self, file: &Path) -> io::Result<()> {
+        std::fs::remove_file(file)
     }
 }
 

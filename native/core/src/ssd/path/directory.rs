@@ -182,7 +182,11 @@ fn create_identity(dir: &Path) -> Result<()> {
     file.write_all(&identity.encode())
         .and_then(|()| file.sync_all())
         .map_err(failed)?;
-    let made = if is_named { name.clone() } else { unnamed_path(&file) };
+    let made = if is_named {
+        name.clone()
+    } else {
+        unnamed_path(&file)
+    };
     let linked = linkat(CWD, made, CWD, dir.join(IDENTITY), AtFlags::SYMLINK_FOLLOW);
     if is_named {
         fs::remove_file(name).map_err(failed)?;

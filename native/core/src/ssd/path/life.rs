@@ -1,7 +1,7 @@
 //! A path between its open and its end: online, or offline and tried again.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use super::super::block::{Evicted, PathFiles};
 use super::super::budget::Written;
 use super::super::inbox::{Event, Removal, Reply};
 use super::super::io::IoEngine;
+use super::super::patience::LOOK_INTERVAL;
 use super::super::snapshot::PathState;
 use super::Path;
 use super::recovery::recover;
@@ -36,12 +37,18 @@ impl Path {
             .spawn(move || Life::new(path).run(&opened));
         *self.thread.lock() =
             Some(thread.map_err(|error| Error::io("start a thread of the ssd tier", error))?);
-        answer.recv().unwrap_or_else(|_| {
-            Err(Error::new(
-                ErrorKind::Io,
-                "the thread of an ssd path ended in a panic",
-            ))
-        })
+        loop {
+            match answer.recv_timeout(LOOK_INTERVAL) {
+                Ok(opened) => return opened,
+                // It is offline until its disk answers.
+                Err(RecvTimeoutError::Timeout) if self.is_stalled() => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let message = "the thread of an ssd path ended in a panic";
+                    return Err(Error::new(ErrorKind::Io, message));
+                }
+            }
+        }
     }
 
     /// Nothing of the path is used until it was opened anew.
@@ -97,13 +104,13 @@ impl Life {
     fn run(mut self, opened: &Sender<Result<()>>) {
         let mut is_first = true;
         loop {
-            let error = match self.open() {
+            let error = match Arc::clone(&self.path.answers).work(|| self.open()) {
                 Ok(writer) => {
                     drop(opened.send(Ok(())));
                     let start = Instant::now();
                     match writer.run() {
                         Ended::Told(files, reply, ring) => {
-                            let ended = self.end(files, Some(ring));
+                            let ended = self.path.answers.work(|| self.end(files, Some(ring)));
                             drop(reply.send(ended));
                             return;
                         }
@@ -118,6 +125,8 @@ impl Life {
                     }
                 }
                 Err(error) if is_first && is_final(&error) => {
+                    self.path.go_offline(error.message());
+                    // Nobody waits for it any more when the disk has answered nothing for long.
                     drop(opened.send(Err(error)));
                     return;
                 }

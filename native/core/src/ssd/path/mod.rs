@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::config::IoEngineKind;
-use super::counts::Counts;
+use super::counts::{Answers, Counts};
 use super::format::UNIT;
 use super::inbox::Inbox;
 use super::read::Reads;
@@ -46,6 +46,7 @@ pub(super) struct Path {
     pub(super) inbox: Inbox,
     pub(super) reads: Reads,
     pub(super) counts: Counts,
+    answers: Arc<Answers>,
     capacity: AtomicU64,
     is_online: AtomicBool,
     read_errors_in_a_row: AtomicU64,
@@ -79,6 +80,7 @@ impl Path {
             inbox: Inbox::default(),
             reads: Reads::default(),
             counts: Counts::default(),
+            answers: Arc::default(),
             capacity: AtomicU64::new(capacity),
             is_online: AtomicBool::new(false),
             read_errors_in_a_row: AtomicU64::new(0),
@@ -95,7 +97,7 @@ impl Path {
 
     /// Whether its disk has answered nothing for long.
     pub(super) fn is_stalled(&self) -> bool {
-        self.counts.read_rate.is_stalled(STALL) || self.counts.write_rate.is_stalled(STALL)
+        self.answers.are_overdue(STALL)
     }
 
     pub(super) fn capacity(&self) -> u64 {
@@ -145,6 +147,10 @@ impl Path {
             return PathState::Offline {
                 reason: format!("the disk has answered nothing for {} s", STALL.as_secs()),
             };
+        }
+        if !self.is_online.load(Ordering::Acquire) && self.status.lock().state == PathState::Online {
+            let reason = "it is being opened".to_owned();
+            return PathState::Offline { reason };
         }
         let (status, refused) = (self.status.lock(), self.refused_bytes.load(Ordering::Relaxed));
         if status.state == PathState::Online && refused > status.largest_block {

@@ -11,7 +11,7 @@ use super::super::format::{
 };
 use super::super::inbox::Removal;
 use super::super::index::{Entry, Index, Place, SegmentId, SpaceInfo, check_of};
-use super::super::io::{Action, Buffer, IoEngine, wait};
+use super::super::io::{Action, Buffer, IoEngine, Watched, wait};
 use super::super::snapshot::Recovery;
 use super::directory::Directory;
 use super::open_segment::OpenSegment;
@@ -41,7 +41,8 @@ pub(super) struct Recovered {
 /// Opens a path, and has the index know its blocks, without those that `removals` are about.
 pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Removal>) -> Result<Recovered> {
     path.forget_segments();
-    let directory = Directory::open(&path.dir, is_first, path.tier.engines.start(&path.dir)?)?;
+    let engine = Watched::new(path.tier.engines.start(&path.dir)?, &path.answers);
+    let directory = Directory::open(&path.dir, is_first, engine)?;
     let mut found = Recovery::default();
     let mut ring = Ring::new(directory);
     let mut used = find_segments(path, &mut ring, &mut found)?;
@@ -91,7 +92,11 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
 }
 
 /// The segments that have been filled, with their headers; the others are free.
-fn find_segments(path: &Path, ring: &mut Ring, found: &mut Recovery) -> Result<Vec<(SegmentHeader, Arc<File>)>> {
+fn find_segments(
+    path: &Path,
+    ring: &mut Ring,
+    found: &mut Recovery,
+) -> Result<Vec<(SegmentHeader, Arc<File>)>> {
     let mut used = Vec::new();
     let mut others = Vec::new();
     for number in ring.directory.segment_numbers()? {

@@ -123,7 +123,9 @@ impl Ring {
         let Some(free) = free else {
             return Ok(Next { is_open: false, full });
         };
-        let header = self.directory.header(free.number, free.bytes, self.next_generation);
+        let header = self
+            .directory
+            .header(free.number, free.bytes, self.next_generation);
         self.next_generation += 1;
         // Safe before anything else in the segment: records of before would name bytes that are others by then.
         self.write_header(&free.file, &header)?;
@@ -239,7 +241,8 @@ impl Ring {
         let (file, header) = match (newest, self.free.first()) {
             (Some(newest), _) => (
                 &newest.file,
-                self.directory.header(newest.number, newest.bytes, newest.generation()),
+                self.directory
+                    .header(newest.number, newest.bytes, newest.generation()),
             ),
             (None, Some(free)) => (&free.file, self.directory.header(free.number, free.bytes, 0)),
             (None, None) => return Ok(()),

@@ -151,7 +151,8 @@ impl Directory {
     /// Deletes a segment of this path.
     pub(super) fn delete_segment(&self, number: u32) -> Result<()> {
         let path = self.segment_path(number);
-        fs::remove_file(&path)
+        self.engine
+            .delete(&path)
             .and_then(|()| sync_dir(&self.dir))
             .map_err(|error| Error::io(format_args!("delete {}", path.display()), error))
     }

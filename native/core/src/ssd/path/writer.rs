@@ -124,6 +124,20 @@ impl Writer {
 
     /// Does what can be done now, and waits for more; false at the end.
     fn step(&mut self) -> Result<bool> {
+        if !Arc::clone(&self.path.answers).work(|| self.work())? {
+            return Ok(false);
+        }
+        let due = self.safety.due().into_iter().chain(self.records_due());
+        let due = due.chain([self.looked + LOOK_INTERVAL]).min();
+        self.events.extend(self.path.inbox.take(due));
+        while let Some(event) = self.events.pop_front() {
+            self.take(event)?;
+        }
+        Ok(true)
+    }
+
+    /// Does what can be done now; false when nothing is left before the end.
+    fn work(&mut self) -> Result<bool> {
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.ring.directory.check()?;
             self.looked = Instant::now();
@@ -138,16 +152,7 @@ impl Writer {
         self.report();
         self.answer()?;
         self.sync_if_due();
-        if self.is_finished() {
-            return Ok(false);
-        }
-        let due = self.safety.due().into_iter().chain(self.records_due());
-        let due = due.chain([self.looked + LOOK_INTERVAL]).min();
-        self.events.extend(self.path.inbox.take(due));
-        while let Some(event) = self.events.pop_front() {
-            self.take(event)?;
-        }
-        Ok(true)
+        Ok(!self.is_finished())
     }
 
     fn take(&mut self, event: Event) -> Result<()> {

@@ -214,7 +214,7 @@ fn a_verification_drops_what_is_damaged() {
         std::ops::ControlFlow::Continue(())
     };
     let verified = fixture.ssd.verify(&fixture.dir, &mut progress).unwrap();
-    assert_eq!(calls, 10);
+    assert!(calls >= 10);
     assert_eq!((verified.blocks, verified.checked, verified.corrupt), (10, 10, 2));
     assert_eq!(verified.bytes, 8 * 80_000);
     let found: Vec<bool> = hashes.iter().map(|hash| fixture.has(hash)).collect();

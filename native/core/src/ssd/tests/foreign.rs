@@ -64,7 +64,10 @@ fn files_of_others_stay_as_they_are() {
     let others: Vec<PathBuf> = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, u32::MAX]
         .into_iter()
         .map(|number| segment(&dir, number))
-        .chain([dir.join("segment-0000001.ssd"), dir.join("segment-99999999999.ssd")])
+        .chain([
+            dir.join("segment-0000001.ssd"),
+            dir.join("segment-99999999999.ssd"),
+        ])
         .collect();
     fs::write(&others[0], "notes").unwrap();
     fs::write(&others[1], "").unwrap();
@@ -131,7 +134,12 @@ fn a_segment_that_was_not_made_to_its_end_is_deleted() {
     let file = segment(dir.path(), 70);
     for bytes in [4096, 5000, 1 << 20, SEGMENT_BYTES - 4096] {
         make_segment(&file, path_id(dir.path()), 70, 0);
-        File::options().write(true).open(&file).unwrap().set_len(bytes).unwrap();
+        File::options()
+            .write(true)
+            .open(&file)
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
         Fixture::open(&dir).close();
         assert!(!file.exists(), "{bytes} bytes");
     }

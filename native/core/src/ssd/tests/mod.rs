@@ -7,6 +7,7 @@ mod fixture;
 mod foreign;
 mod format;
 mod gone;
+mod hung;
 mod lifecycle;
 mod power;
 mod refusal;

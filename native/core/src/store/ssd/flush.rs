@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Admission;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ssd::Patience;
 use crate::store::Store;
 use crate::sync::Ordering;
 
@@ -39,7 +40,7 @@ impl Store {
     /// `progress` is called now and then, and ends the wait by `Break`; the last progress is returned.
     ///
     /// # Errors
-    /// `NotFound` without an ssd tier, `Io` when some of it cannot be written or `deadline` passes before.
+    /// `NotFound` without an ssd tier, `Io` when some of it cannot be written, a disk answers nothing, or `deadline` passes before.
     pub fn flush(
         &self,
         which: Flush,
@@ -76,6 +77,7 @@ impl Store {
             if progress(now()).is_break() {
                 return Ok(now());
             }
+            tier.ssd.check_answers()?;
             if Instant::now() >= deadline {
                 let left = now().queued_blocks;
                 return Err(Error::new(
@@ -86,7 +88,8 @@ impl Store {
                 ));
             }
         }
-        tier.ssd.flush(deadline)?;
+        tier.ssd
+            .flush(Patience::new(deadline, &mut || progress(now()).is_break()))?;
         match tier.writer.counts.missed() - missed_before {
             0 => Ok(now()),
             missed => Err(Error::new(
