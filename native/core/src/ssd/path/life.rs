@@ -67,16 +67,17 @@ impl Path {
     }
 
     fn go_online(&self, engine: Arc<dyn IoEngine>, is_direct: bool) {
+        let kind = engine.kind();
+        // Whoever sees the path online can use it.
+        self.reads.set_engine(Some(engine));
+        self.is_online.store(true, Ordering::Release);
         let mut status = self.status.lock();
-        status.engine = engine.kind();
+        status.engine = kind;
         status.is_direct = is_direct;
         if let PathState::Offline { reason } = &status.state {
             tracing::info!(dir = %self.dir.display(), reason, "an ssd path is back");
         }
         status.state = PathState::Online;
-        drop(status);
-        self.reads.set_engine(Some(engine));
-        self.is_online.store(true, Ordering::Release);
     }
 }
 
