@@ -119,6 +119,11 @@ bench: build ## Measure, and write ./bench.json
 results-gpu: ## Measure the GPU data path against its targets; the README's table is made of it
 	$(GPU_PYTHON) -m tests.bench.gpu_results $(RESULTS_ARGS)
 
+.PHONY: screenshots
+screenshots: build ## Draw the README's pictures of pegaflow top, and the screens that tests keep
+	$(BIN)/python -m tests.tui
+	$(BIN)/python -m tests.tui examples/screenshots
+
 .PHONY: policies
 policies: build ## Compare the eviction policies on a trace, and draw ./policies.svg: make policies TRACE=FILE
 	$(BIN)/pegaflow plan --trace $(TRACE) --count-partial --plot policies.svg $(foreach blocks,1000 2000 3500 5000 7100 10000 14000 20000 28000 40000 56000,--capacity-blocks $(blocks))

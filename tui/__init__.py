@@ -1,1 +1,4 @@
-"""The terminal dashboard, built with Textual from the extra ``tui``; nothing is in it yet."""
+"""The terminal dashboard, built with Textual from the extra ``tui``.
+
+What it shows is ``pegaflow.observe``'s; here are widgets, keys and their drawing alone.
+"""

@@ -35,7 +35,11 @@ def top(
         bool, typer.Option("--csv", help="Write a line of CSV for each daemon.")
     ] = False,
     stat: Annotated[
-        bool, typer.Option("--stat", help="Write a line of text for each daemon; the default.")
+        bool,
+        typer.Option(
+            "--stat",
+            help="Write a line of text for each daemon, which is what is done without a terminal.",
+        ),
     ] = False,
     interval: Annotated[
         str, typer.Option("--interval", "-i", metavar="DURATION", help="Time between readings.")
@@ -56,11 +60,15 @@ def top(
     demo: Annotated[
         bool, typer.Option("--demo", help="Look at daemons that are made up, without any.")
     ] = False,
+    ascii_only: Annotated[
+        bool, typer.Option("--ascii", help="Draw the live view with ASCII alone.")
+    ] = False,
     socket: Socket = None,
     config: ConfigFile = None,
     timeout: Timeout = "2s",
 ) -> None:
     """Look at daemons; ``HELP`` says more."""
+    from pegaflow.cli.top.live import can_be_live, show
     from pegaflow.cli.top.readings import readings
     from pegaflow.cli.top.writers import check, write
     from pegaflow.observe.thresholds import with_changes
@@ -77,11 +85,13 @@ def top(
         if demo
         else sources(context, url or (), socket, config, timeout_seconds(timeout))
     )
+    interval_s = _interval_s(interval)
     try:
-        for number, reading in enumerate(
-            readings(found, limits, _interval_s(interval), 1 if once else count)
-        ):
-            write(context, form, reading, first=number == 0)
+        if form is None and not once and count is None and can_be_live(context):
+            show(context, found, limits, interval_s, ascii_only=ascii_only)
+            return
+        for number, reading in enumerate(readings(found, limits, interval_s, 1 if once else count)):
+            write(context, form or "stat", reading, first=number == 0)
             if once:
                 check(reading)
     finally:
@@ -89,12 +99,12 @@ def top(
             source.close()
 
 
-def _form(**given: bool) -> str:
+def _form(**given: bool) -> str | None:
     chosen = [name for name, is_given in given.items() if is_given]
     if len(chosen) > 1:
         flags = " and ".join(f"--{name}" for name in chosen)
         raise ConfigError(f"{flags} are given; leave all but one out")
-    return chosen[0] if chosen else "stat"
+    return chosen[0] if chosen else None
 
 
 def _interval_s(text: str) -> float:

@@ -7,10 +7,12 @@ HELP: Final = """Look at daemons: where blocks are found, how full tiers are, ho
 Everything comes from /v1/status and /metrics of a daemon's HTTP interface; nothing is changed.
 
 \b
-The daemon of this host, a line of text every second:
+The daemon of this host, live in a terminal, elsewhere a line of text every second:
   pegaflow top
 Two daemons of other hosts:
   pegaflow top --url gpu-1:9091 --url gpu-2:9091
+A line every 5 s, over ssh or into a log:
+  pegaflow top --stat -i 5s
 Once, for scripts; requested = memory + ssd + remote + miss:
   pegaflow top --once --json | jq .blocks
 An hour for a spreadsheet:
@@ -19,6 +21,9 @@ Say when loads take more than 100 ms, and that more than 1 s is a fault:
   pegaflow top --threshold load-p99=100,1000
 Without a daemon:
   pegaflow top --demo
+
+In the live view ? shows all keys: numbers show and hide panels, / filters, z shows faults only,
+q quits.
 
 Exit code of --once 0: it works; 3: a daemon does not answer; 4: not in time; 5: one is degraded.
 """

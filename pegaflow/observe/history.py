@@ -1,16 +1,17 @@
-"""The samples of one daemon so far, newest last, and what they say over time."""
+"""The samples of one daemon so far, and what they say over time."""
 
 from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
+from pegaflow.observe.events import Event, events
 from pegaflow.observe.reading import snapshot
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.snapshot import Snapshot
 from pegaflow.observe.thresholds import DEFAULTS, Threshold
 
 KEPT: Final = 240
-"""Snapshots that are kept for graphs."""
+"""Snapshots, and events, that are kept."""
 
 
 class History:
@@ -19,24 +20,33 @@ class History:
     def __init__(self, thresholds: Mapping[str, Threshold] = DEFAULTS) -> None:
         self.thresholds = thresholds
         self.snapshots = deque[Snapshot](maxlen=KEPT)
-        """One for each sample, over the time since the one before."""
+        """One for each sample, over the time since the one before, the newest last."""
+        self.events = deque[Event](maxlen=KEPT)
+        """The newest last."""
         self._last: Sample | None = None
         self._base: Sample | None = None
 
-    @property
-    def last(self) -> Sample | None:
-        """The newest sample."""
-        return self._last
-
     def add(self, sample: Sample) -> Snapshot:
         """The snapshot of a new sample since the one before; the first is since the start."""
-        self.snapshots.append(snapshot(sample, self._last, self.thresholds))
+        before = self.snapshots[-1] if self.snapshots else None
+        after = snapshot(sample, self._last, self.thresholds)
+        self.events.extend(events(before, after))
+        self.snapshots.append(after)
         self._last = sample
-        return self.snapshots[-1]
+        return after
 
     def reset(self) -> None:
         """Count from the newest sample on."""
         self._base = self._last
+
+    def end_reset(self) -> None:
+        """Count since the sample before again."""
+        self._base = None
+
+    @property
+    def is_reset(self) -> bool:
+        """Whether counts are since a reset."""
+        return self._base is not None
 
     @property
     def since_reset(self) -> Snapshot | None:

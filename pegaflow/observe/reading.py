@@ -96,6 +96,8 @@ def _daemon(status: Status) -> Daemon:
         reasons=status.reasons,
         http_addr=status.http_addr,
         policy=status.pool.policy,
+        pool_kind=status.pool.kind,
+        pool_path=status.pool.path,
         gpus=len(status.gpus.devices),
         pinned_bytes=status.gpus.pinned_bytes,
     )

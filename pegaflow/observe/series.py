@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from pegaflow.observe.histogram import EMPTY, Histogram
@@ -71,15 +71,22 @@ class Series:
             found[what] = merged or EMPTY
         return found
 
-    @cached_property
-    def _samples(self) -> tuple[tuple[str, dict[str, str], float], ...]:
-        from prometheus_client.parser import text_string_to_metric_families
+    @property
+    def _samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for line in self.text.splitlines():
+            if line and not line.startswith("#"):
+                head, _, value = line.rpartition(" ")
+                yield *_name_and_labels(head), float(value)
 
-        return tuple(
-            (sample.name, sample.labels, sample.value)
-            for family in text_string_to_metric_families(self.text + "\n")
-            for sample in family.samples
-        )
+
+@lru_cache(maxsize=4096)
+def _name_and_labels(head: str) -> tuple[str, dict[str, str]]:
+    """A line without its value, which is the same from reading to reading: parsed once."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    (family,) = text_string_to_metric_families(f"{head} 0\n")
+    (sample,) = family.samples
+    return sample.name, sample.labels
 
 
 def _kept_lines(exposition: str) -> Iterator[str]:

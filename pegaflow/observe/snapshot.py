@@ -31,6 +31,8 @@ class Daemon:
     reasons: tuple[str, ...]
     http_addr: str
     policy: str
+    pool_kind: str
+    pool_path: str | None
     gpus: int
     pinned_bytes: int
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 
 import jsonschema
 import pytest
@@ -135,3 +136,15 @@ def test_a_real_daemon_is_found_by_its_socket_and_fits_the_schema(host: Host) ->
     }
     text = host.run("top", "--once").stdout
     assert text.splitlines()[0] == STAT_HEADER
+
+
+def test_without_textual_the_live_view_says_what_to_install(
+    pegaflow: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "textual", None)
+    for name in [name for name in sys.modules if name.startswith("pegaflow.tui")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr("pegaflow.cli.top.live.can_be_live", lambda _: True)
+    outcome = pegaflow("top", "--demo")
+    assert outcome.code == 2
+    assert "`pip install 'pegaflow-kv[tui]'`, or use --stat" in outcome.err

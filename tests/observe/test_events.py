@@ -1,0 +1,82 @@
+"""What is told to have happened between two samples."""
+
+from typing import Any
+
+import pytest
+
+from pegaflow.observe.history import History
+from tests.cli.documents import ssd_path, status_document
+from tests.observe.samples import sample
+
+
+def _told(before: dict[str, Any], after: dict[str, Any], metrics: str = "") -> list[str]:
+    history = History()
+    history.add(sample(**before))
+    history.events.clear()
+    history.add(sample(metrics, **after))
+    return [event.text for event in history.events]
+
+
+def _engine(name: str, **changes: Any) -> dict[str, Any]:
+    engine: dict[str, Any] = status_document()["engines"][0]
+    return engine | {"engine_id": name} | changes
+
+
+def _ssd(**changes: Any) -> dict[str, Any]:
+    ssd: dict[str, Any] = status_document()["ssd"]
+    return ssd | {"paths": [ssd_path("/a", **changes)]}
+
+
+def test_the_first_sample_says_what_there_is() -> None:
+    history = History()
+    history.add(sample())
+    assert [event.text for event in history.events] == ["daemon 4321 is ready, up 1 h 2 m"]
+
+
+def test_nothing_happens_between_equal_samples() -> None:
+    assert _told({}, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"engines": []}, {"engines": [_engine("e1")]}, ["engine e1 attached (some/model)"]),
+        ({"engines": [_engine("e1")]}, {"engines": []}, ["engine e1 left (some/model)"]),
+        (
+            {"engines": [_engine("e1", worker_pids=[1])]},
+            {"engines": [_engine("e1", worker_pids=[1, 2])]},
+            ["engine e1 has 2 of 2 workers"],
+        ),
+        ({"state": "starting"}, {"state": "ready"}, ["the daemon is ready, was starting"]),
+        (
+            {"ssd": _ssd()},
+            {"ssd": _ssd(state="offline", reason="gone")},
+            ["/a is offline, was online: gone"],
+        ),
+        ({"ssd": _ssd()}, {"ssd": None}, ["/a left the ssd tier"]),
+        ({"ssd": None}, {"ssd": _ssd()}, ["/a joined the ssd tier"]),
+        ({"ssd": _ssd()}, {"ssd": _ssd(corrupt_blocks=2)}, ["2 corrupt blocks dropped"]),
+        (
+            {"boot_id": "a" * 16},
+            {
+                "boot_id": "b" * 16,
+                "saves": status_document()["loads"],
+                "ssd": None,
+            },
+            [
+                f"the daemon restarted: {'a' * 16} ended, {'b' * 16} began",
+                "/mnt/nvme0/pegaflow left the ssd tier",
+            ],
+        ),
+    ],
+)
+def test_what_changes_is_told(
+    before: dict[str, Any], after: dict[str, Any], told: list[str]
+) -> None:
+    assert _told(before, after) == told
+
+
+def test_leases_that_end_otherwise_than_by_a_load_are_told() -> None:
+    name = "pegaflow_leases_ended_total"
+    metrics = f'{name}{{reason="loaded"}} 9\n{name}{{reason="expired"}} 3\n'
+    assert _told({}, {}, metrics) == ["3 leases expired"]

@@ -1,0 +1,71 @@
+"""A command on a pseudo-terminal, and what it shows there."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+_ESCAPES: Final = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_].*?\x1b\\|.)"
+)
+_SECONDS: Final = 60.0
+
+
+class Terminal:
+    """A process whose input and output are a terminal of 120 columns and 60 lines."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._own, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 120, 0, 0))
+        self.process = subprocess.Popen(
+            command,
+            env={**environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"},
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            start_new_session=True,
+        )
+        os.close(other)
+        self._written = ""
+
+    def wait_for(self, text: str) -> None:
+        """Wait until it has written ``text``, and forget all up to there."""
+        deadline = time.monotonic() + _SECONDS
+        while text not in (shown := _ESCAPES.sub("", self._written)):
+            assert time.monotonic() < deadline, f"{text!r} is not in {shown[-4000:]!r}"
+            self._read(0.5)
+        self._written = ""
+
+    def press(self, keys: str) -> None:
+        """Type something."""
+        os.write(self._own, keys.encode())
+
+    def wait_end(self) -> int:
+        """Its exit code."""
+        deadline = time.monotonic() + _SECONDS
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, "it does not end"
+            self._read(0.1)
+        return self.process.returncode
+
+    def close(self) -> None:
+        """End it, if it has not ended."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._own)
+
+    def _read(self, seconds: float) -> None:
+        if select.select([self._own], [], [], seconds)[0]:
+            try:
+                self._written += os.read(self._own, 1 << 16).decode("utf-8", "replace")
+            except OSError:
+                # The other end is closed: the process ends.
+                time.sleep(0.01)

@@ -1,0 +1,80 @@
+"""The installed command on a pseudo-terminal, against real daemons."""
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.installed import BIN, Host
+from tests.tui.terminal import Terminal
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """A host with no daemon."""
+    with tempfile.TemporaryDirectory(prefix="pega-") as directory:
+        host = Host(Path(directory))
+        try:
+            yield host
+        finally:
+            host.close()
+
+
+@pytest.fixture
+def top(host: Host) -> Iterator[Terminal]:
+    """``pegaflow top`` of that host."""
+    command = [str(BIN / "pegaflow"), "top", "--interval", "250ms", "--timeout", "1s"]
+    terminal = Terminal(command, host.environ)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def test_it_waits_for_a_daemon_shows_it_and_quits(host: Host, top: Terminal) -> None:
+    top.wait_for("DISCONNECTED, nothing is known")
+    host.serve()
+    top.wait_for("16 MiB on")
+    top.press("q")
+    assert top.wait_end() == 0
+
+
+def test_a_daemon_that_is_killed_and_comes_back_is_told(host: Host, top: Terminal) -> None:
+    daemon = host.serve()
+    top.wait_for("16 MiB on")
+    daemon.kill()
+    daemon.wait()
+    top.wait_for("DISCONNECTED, what is shown is")
+    host.serve()
+    top.wait_for("the daemon restarted")
+    top.press("q")
+    assert top.wait_end() == 0
+
+
+def test_a_daemon_that_hangs_is_told_and_seen_again_when_it_goes_on(
+    host: Host, top: Terminal
+) -> None:
+    daemon = host.serve()
+    top.wait_for("16 MiB on")
+    daemon.send_signal(signal.SIGSTOP)
+    try:
+        top.wait_for("did not answer within 1 s")
+    finally:
+        daemon.send_signal(signal.SIGCONT)
+    # The panels move up where the banner was.
+    top.wait_for("1 Tiers")
+    top.press("q")
+    assert top.wait_end() == 0
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(host: Host) -> None:
+    host.serve()
+    command = [str(BIN / "pegaflow"), "top", "--stat", "-n", "2", "-i", "100ms"]
+    terminal = Terminal(command, host.environ)
+    try:
+        terminal.wait_for("asked/s")
+        assert terminal.wait_end() == 0
+    finally:
+        terminal.close()

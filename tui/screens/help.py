@@ -1,0 +1,38 @@
+"""The help screen, made of the keys and the panels themselves."""
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from pegaflow.tui.keys import KEYS
+from pegaflow.tui.panels import PANELS
+from pegaflow.tui.screens.page import Page
+
+
+def help_page(keymap: Mapping[str, str], focused: str | None) -> Page:
+    """What each key does and each panel shows; the ``focused`` panel comes first."""
+    lines = []
+    panels = sorted(PANELS.items(), key=lambda entry: focused != entry[1].NAME)
+    if focused is not None:
+        panel = panels[0][1]
+        lines += [Content.styled(f"{panel.TITLE}: {panel.HELP}", "bold $accent"), Content("")]
+    lines += [
+        Content.assemble(
+            (f"{keymap.get(key.id or '', key.key_display or key.key):10}", "bold"),
+            key.description,
+        )
+        for key in KEYS
+    ]
+    lines += [
+        Content.assemble(("Tab       ", "bold"), "to the next panel; arrows walk through rows"),
+        Content.assemble(("Enter     ", "bold"), "all of a row, or a panel on the whole screen"),
+        Content(""),
+        Content.styled("These keys show and hide panels:", "bold"),
+    ]
+    lines += [
+        Content.assemble(
+            (f"{keymap.get(panel.NAME, key.upper()):10}", "bold"), f"{panel.TITLE}: {panel.HELP}"
+        )
+        for key, panel in PANELS.items()
+    ]
+    return Page("Help", Content("\n").join(lines))

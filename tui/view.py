@@ -1,0 +1,73 @@
+"""What panels draw: one daemon's state and how the user wants to see it."""
+
+import re
+from dataclasses import dataclass, field
+
+from pegaflow.observe.events import Event
+from pegaflow.observe.snapshot import Alert, Snapshot
+from pegaflow.observe.thresholds import Level
+from pegaflow.tui.glyphs import UNICODE, Glyphs
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Rows that are shown: those that ``pattern`` is found in, or with ``!`` the others."""
+
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ``re.error`` for a pattern that is none."""
+        re.compile(self.text.removeprefix("!"))
+
+    def admits(self, row: str) -> bool:
+        """Whether a row is shown."""
+        pattern = self.text.removeprefix("!")
+        if not pattern:
+            return True
+        return bool(re.search(pattern, row, re.IGNORECASE)) != self.text.startswith("!")
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """How the user wants to see it."""
+
+    glyphs: Glyphs = UNICODE
+    filter: Filter = field(default_factory=Filter)
+    faults_only: bool = False
+    compact: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """One daemon now."""
+
+    now: Snapshot
+    """Over the time since the sample before."""
+    counted: Snapshot
+    """Over the time since the user's reset, or the same as ``now``."""
+    recent: tuple[Snapshot, ...]
+    events: tuple[Event, ...]
+    preferences: Preferences = Preferences()
+
+    def alerts(self, panel: str) -> list[Alert]:
+        """What is worth a look in one panel."""
+        return [alert for alert in self.now.alerts if alert.panel == panel]
+
+    def level(self, panel: str) -> Level:
+        """The worst of one panel."""
+        return next((alert.level for alert in self.alerts(panel)), "ok")
+
+    @property
+    def restarts(self) -> frozenset[int]:
+        """Indexes in ``recent`` where the daemon began anew."""
+        return frozenset(
+            index for index, snapshot in enumerate(self.recent) if snapshot.window.restarted
+        )
+
+    @property
+    def window(self) -> str:
+        """What counts are over, for a title."""
+        window = self.counted.window
+        if window.since_start:
+            return "since start"
+        return f"{'since R, ' if self.counted is not self.now else ''}{window.seconds:.3g} s"
