@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import App, ComposeResult, SystemCommand
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
@@ -49,6 +49,9 @@ class TopApp(App[None]):
     TITLE = "pegaflow top"
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS, *PANEL_KEYS]
     AUTO_FOCUS = None
+    SHOWN_KEYS: ClassVar[Sequence[Binding]] = KEYS
+    """What the help screen and the palette have, those of panels apart."""
+
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
     class Received(Message):
@@ -179,7 +182,7 @@ class TopApp(App[None]):
             who, where = bars.header(host, age_s, glyphs), bars.host_line(host.now, glyphs)
         else:
             who, where = bars.fleet_header(self.hosts, glyphs), Content("")
-        line("#header", bars.Line).show(who + bars.cost(self.interval_s, self._own_cpu, glyphs))
+        line("#header", bars.Line).show(who + self.cost_line())
         line("#host", bars.Line).show(where)
         if len(self.hosts) > 1:
             line("#tabs", bars.Line).show(bars.tabs(self.hosts, self.shown))
@@ -188,6 +191,10 @@ class TopApp(App[None]):
         line("#banner", bars.Banner).show(wrong or Content(""))
         line("#advice", bars.Line).show(bars.advice(host))
         line("#hints", bars.Line).show(bars.hints(self._restrictions()))
+
+    def cost_line(self) -> Content:
+        """How often daemons are read, and what that costs."""
+        return bars.cost(self.interval_s, self._own_cpu, self.preferences.glyphs)
 
     def _restrictions(self) -> list[str]:
         """What the view leaves out, and the keys that end that."""
@@ -219,7 +226,7 @@ class TopApp(App[None]):
         """Show the keys and the panels."""
         focused = self.focused
         name = focused.NAME if isinstance(focused, Panel) else None
-        self.push_screen(help_page(self._keys, name))
+        self.push_screen(help_page(self.SHOWN_KEYS, self._keys, name))
 
     def action_filter(self) -> None:
         """Let the user type a filter."""
@@ -352,7 +359,7 @@ class TopApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every key's command, and every daemon, for the palette."""
-        for binding in (*KEYS, *PANEL_KEYS):
+        for binding in (*self.SHOWN_KEYS, *PANEL_KEYS):
             if binding.action != "command_palette":
                 action = binding.action
                 yield SystemCommand(

@@ -35,6 +35,10 @@ class Host:
         else:
             self.error = result
 
+    def forget(self) -> None:
+        """Know nothing again."""
+        self.history = History(self.history.thresholds)
+
     def age_s(self, at: float) -> float | None:
         """The age of what is shown; None for nothing."""
         return None if self.now is None else max(at - self.now.at, 0.0)

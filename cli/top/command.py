@@ -1,6 +1,7 @@
 """The command ``pegaflow top`` and its options."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
@@ -10,7 +11,8 @@ from pegaflow.cli.top.sources import demo_sources, sources
 from pegaflow.errors import ConfigError
 from pegaflow.units import DURATION_FORM, parse_duration
 
-_LEAST_INTERVAL_S = 0.1
+_LEAST_INTERVAL_S: Final = 0.1
+_LEAST_KEPT_S: Final = 60.0
 
 
 def top(
@@ -63,40 +65,73 @@ def top(
     ascii_only: Annotated[
         bool, typer.Option("--ascii", help="Draw the live view with ASCII alone.")
     ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record", metavar="FILE", help="Write every reading to a file.", show_default=False
+        ),
+    ] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Show nothing, only record: with --record.")
+    ] = False,
+    retention: Annotated[
+        str | None,
+        typer.Option(
+            "--retention",
+            metavar="DURATION",
+            help="What is older leaves the recording; without it all stays.",
+            show_default=False,
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay",
+            metavar="FILE",
+            help="Look at a recording: live, or as lines with --json, --csv, --stat and --once.",
+            show_default=False,
+        ),
+    ] = None,
     socket: Socket = None,
     config: ConfigFile = None,
     timeout: Timeout = "2s",
 ) -> None:
     """Look at daemons; ``HELP`` says more."""
-    from pegaflow.cli.top.live import can_be_live, show
-    from pegaflow.cli.top.readings import readings
-    from pegaflow.cli.top.writers import check, write
+    from pegaflow.cli.top.look import Look, look, look_back
     from pegaflow.observe.thresholds import with_changes
 
     context: AppContext = ctx.obj
-    form = _form(json=json, csv=csv, stat=stat)
-    if once and count is not None:
-        raise ConfigError("--once and --count are given; leave one out")
-    if demo and (url or socket):
-        raise ConfigError("--demo looks at no daemon; leave --url and --socket out")
-    limits = with_changes(threshold or ())
-    found = (
-        demo_sources()
-        if demo
-        else sources(context, url or (), socket, config, timeout_seconds(timeout))
+    form = _form(json=json, csv=csv, stat=stat, headless=headless)
+    _refuse(**{"--once": once, "--count": count})
+    _refuse(**{"--demo": demo, "--url": url})
+    _refuse(**{"--demo": demo, "--socket": socket})
+    for flag, value in {"--demo": demo, "--url": url, "--record": record}.items():
+        _refuse(**{"--replay": replay, flag: value})
+    for flag, is_given in {"--headless": headless, "--retention": retention is not None}.items():
+        if is_given and record is None:
+            raise ConfigError(f"{flag} is about a recording; give --record FILE too")
+    wanted = Look(
+        form=form,
+        once=once,
+        count=count,
+        interval_s=_at_least("--interval", interval, _LEAST_INTERVAL_S),
+        thresholds=with_changes(threshold or ()),
+        ascii_only=ascii_only,
     )
-    interval_s = _interval_s(interval)
-    try:
-        if form is None and not once and count is None and can_be_live(context):
-            show(context, found, limits, interval_s, ascii_only=ascii_only)
-            return
-        for number, reading in enumerate(readings(found, limits, interval_s, 1 if once else count)):
-            write(context, form or "stat", reading, first=number == 0)
-            if once:
-                check(reading)
-    finally:
-        for source in found:
-            source.close()
+    if replay is not None:
+        look_back(context, replay, wanted)
+        return
+    timeout_s = timeout_seconds(timeout)
+    found = demo_sources() if demo else sources(context, url or (), socket, config, timeout_s)
+    retention_s = None if retention is None else _at_least("--retention", retention, _LEAST_KEPT_S)
+    look(context, found, wanted, record, retention_s)
+
+
+def _refuse(**given: object) -> None:
+    """Two options of which one is enough."""
+    if all(given.values()):
+        flags = " and ".join(given)
+        raise ConfigError(f"{flags} are given; leave one out")
 
 
 def _form(**given: bool) -> str | None:
@@ -107,13 +142,13 @@ def _form(**given: bool) -> str | None:
     return chosen[0] if chosen else None
 
 
-def _interval_s(text: str) -> float:
+def _at_least(option: str, text: str, least_s: float) -> float:
+    """Seconds of an option, ``least_s`` or more."""
     try:
-        if (seconds := parse_duration(text)) >= _LEAST_INTERVAL_S:
+        if (seconds := parse_duration(text)) >= least_s:
             return seconds
     except ValueError:
         pass
     raise ConfigError(
-        f"--interval {text!r} cannot be used; allowed: {DURATION_FORM}, "
-        f"{_LEAST_INTERVAL_S:g}s and more"
+        f"{option} {text!r} cannot be used; allowed: {DURATION_FORM}, {least_s:g}s and more"
     )

@@ -19,6 +19,10 @@ An hour for a spreadsheet:
   pegaflow top --csv -i 10s -n 360 > hour.csv
 Say when loads take more than 100 ms, and that more than 1 s is a fault:
   pegaflow top --threshold load-p99=100,1000
+Record the last day without showing anything, and look at it later; arrows go back and on:
+  pegaflow top --record day.gz --headless --retention 24h
+  pegaflow top --replay day.gz
+  pegaflow top --replay day.gz --csv > day.csv
 Without a daemon:
   pegaflow top --demo
 

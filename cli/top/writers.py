@@ -9,7 +9,7 @@ import typer
 
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
-from pegaflow.cli.output import write_line
+from pegaflow.cli.output import note, write_line
 from pegaflow.cli.top.readings import Reading
 from pegaflow.observe import fleet
 from pegaflow.observe.rows import (
@@ -24,7 +24,11 @@ from pegaflow.observe.rows import (
 
 
 def write(context: AppContext, form: str, reading: Reading, *, first: bool) -> None:
-    """One reading in the ``form`` json, csv or stat; before the ``first`` one comes a heading."""
+    """One reading in the ``form`` json, csv, stat or headless; the ``first`` has a heading."""
+    if form == "headless":
+        for gap in reading.unanswered:
+            note(context, f"{gap.host}: {gap.error}")
+        return
     if form == "json":
         document = fleet.document(reading.at, reading.snapshots, reading.unanswered)
         write_line(context, json.dumps(document))

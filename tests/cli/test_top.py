@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sys
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -109,7 +110,12 @@ def test_no_daemon_at_the_socket_is_exit_code_3(pegaflow: CommandLine) -> None:
         (["--once", "--count", "2"], "--once and --count are given; leave one out"),
         (["--interval", "1ms"], "--interval '1ms' cannot be used; allowed: a duration such as"),
         (["--url", "ftp://x"], "url 'ftp://x' cannot be used; allowed: an address such as"),
-        (["--demo", "--url", "x:1"], "--demo looks at no daemon; leave --url and --socket out"),
+        (["--demo", "--url", "x:1"], "--demo and --url are given; leave one out"),
+        (["--replay", "f", "--url", "x:1"], "--replay and --url are given; leave one out"),
+        (["--replay", "/no/file"], "/no/file cannot be replayed ("),
+        (["--headless"], "--headless is about a recording; give --record FILE too"),
+        (["--record", "f", "--retention", "1s"], "--retention '1s' cannot be used; allowed: a"),
+        (["--record", "/no/file"], "the recording /no/file cannot be written: No such file"),
         (["--threshold", "x=1,2"], "threshold 'x=1,2' cannot be used; allowed: NAME="),
     ],
 )
@@ -144,7 +150,39 @@ def test_without_textual_the_live_view_says_what_to_install(
     monkeypatch.setitem(sys.modules, "textual", None)
     for name in [name for name in sys.modules if name.startswith("pegaflow.tui")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr("pegaflow.cli.top.live.can_be_live", lambda _: True)
+    monkeypatch.setattr("pegaflow.cli.top.look.can_be_live", lambda _: True)
     outcome = pegaflow("top", "--demo")
     assert outcome.code == 2
     assert "`pip install 'pegaflow-kv[tui]'`, or use --stat" in outcome.err
+
+
+def test_a_recording_gives_the_lines_that_were_written_when_it_was_made(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "recording")
+    live = pegaflow("top", "--demo", "--csv", "-n", "3", "-i", "100ms", "--record", file)
+    again = pegaflow("top", "--replay", file, "--csv")
+    assert again.out == live.out
+    assert again.out.count("\n") == 7
+    assert pegaflow("top", "--replay", file, "--csv", "-n", "1").out.count("\n") == 3
+
+
+def test_the_end_of_a_recording_fits_the_schema(pegaflow: CommandLine, tmp_path: Path) -> None:
+    file = str(tmp_path / "recording")
+    outcome = pegaflow("top", "--demo", "-n", "2", "-i", "100ms", "--record", file, "--headless")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    document = pegaflow("top", "--replay", file, "--once", "--json").json("top")
+    assert [host["host"] for host in document["hosts"]] == ["gpu-1", "gpu-2"]
+    assert not document["hosts"][0]["window"]["since_start"]
+
+
+def test_a_headless_recorder_says_who_does_not_answer(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "recording")
+    with http_daemon(_source()) as url:
+        outcome = pegaflow(
+            "top", "--record", file, "--headless", "-n", "1", "--url", url, "--url", "127.0.0.1:1"
+        )
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "127.0.0.1:1: http://127.0.0.1:1/v1/status does not answer" in outcome.err

@@ -1,15 +1,15 @@
 """The help screen, made of the keys and the panels themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from textual.binding import Binding
 from textual.content import Content
 
-from pegaflow.tui.keys import KEYS
 from pegaflow.tui.panels import PANELS
 from pegaflow.tui.screens.page import Page
 
 
-def help_page(keymap: Mapping[str, str], focused: str | None) -> Page:
+def help_page(keys: Sequence[Binding], keymap: Mapping[str, str], focused: str | None) -> Page:
     """What each key does and each panel shows; the ``focused`` panel comes first."""
     lines = []
     panels = sorted(PANELS.items(), key=lambda entry: focused != entry[1].NAME)
@@ -21,7 +21,7 @@ def help_page(keymap: Mapping[str, str], focused: str | None) -> Page:
             (f"{keymap.get(key.id or '', key.key_display or key.key):10}", "bold"),
             key.description,
         )
-        for key in KEYS
+        for key in keys
     ]
     lines += [
         Content.assemble(("Tab       ", "bold"), "to the next panel; arrows walk through rows"),

@@ -1,0 +1,89 @@
+"""Looking at daemons, or at a recording of them, in the form that is wanted."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.top.live import can_be_live, replay, show
+from pegaflow.cli.top.readings import Reading, readings
+from pegaflow.cli.top.writers import check, write
+from pegaflow.observe.history import History
+from pegaflow.observe.recording import RecordedSource, Recorder, Recording
+from pegaflow.observe.source import Source
+from pegaflow.observe.thresholds import Threshold
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the user wants to see."""
+
+    form: str | None
+    """``json``, ``csv``, ``stat`` or ``headless``; None: live where there is a terminal."""
+    once: bool
+    count: int | None
+    interval_s: float
+    thresholds: Mapping[str, Threshold]
+    ascii_only: bool
+
+    @property
+    def may_be_live(self) -> bool:
+        """Whether nothing asks for lines."""
+        return self.form is None and not self.once and self.count is None
+
+
+def look(
+    context: AppContext,
+    sources: Sequence[Source],
+    wanted: Look,
+    record: Path | None,
+    retention_s: float | None,
+) -> None:
+    """Look at daemons, and write each sample to the file ``record`` if there is one."""
+    recorder = None if record is None else Recorder(record, retention_s)
+    found = sources
+    if recorder is not None:
+        found = [RecordedSource(source, recorder) for source in sources]
+    try:
+        if wanted.may_be_live and can_be_live(context):
+            show(context, found, wanted.thresholds, wanted.interval_s, wanted.ascii_only)
+        else:
+            count = 1 if wanted.once else wanted.count
+            _write(context, wanted, readings(found, wanted.thresholds, wanted.interval_s, count))
+    finally:
+        for source in sources:
+            source.close()
+        if recorder is not None:
+            recorder.close()
+
+
+def look_back(context: AppContext, file: Path, wanted: Look) -> None:
+    """Look at a recording: at all of it, or with ``once`` at its end."""
+    recording = Recording(file)
+    if wanted.may_be_live and can_be_live(context):
+        replay(context, recording, wanted.thresholds, wanted.ascii_only)
+        return
+    found = _recorded(recording, wanted)
+    if wanted.once:
+        *_, last = found
+        found = iter([last])
+    _write(context, wanted, found)
+
+
+def _recorded(recording: Recording, wanted: Look) -> Iterator[Reading]:
+    histories: dict[str, History] = {}
+    for number, samples in enumerate(recording.groups()):
+        if number == wanted.count:
+            return
+        snapshots = [
+            histories.setdefault(sample.host, History(wanted.thresholds)).add(sample)
+            for sample in samples
+        ]
+        yield Reading(max(sample.at for sample in samples), tuple(snapshots), {})
+
+
+def _write(context: AppContext, wanted: Look, found: Iterable[Reading]) -> None:
+    for number, reading in enumerate(found):
+        write(context, wanted.form or "stat", reading, first=number == 0)
+        if wanted.once:
+            check(reading)

@@ -1,0 +1,179 @@
+"""Recordings of samples: compressed JSON lines, appended to, bounded in age.
+
+A file is a row of gzip members of some minutes each, so that old ones go without reading the rest.
+Each sample is flushed: what a killed recorder leaves can be read up to its last sample.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.observe.sample import Sample
+from pegaflow.observe.source import Source
+
+_MEMBER_S: Final = 300.0
+"""The longest time that one member is about."""
+
+_MEMBERS: Final = 20
+"""A retention has as many members at least, so that no more than that part is kept too long."""
+
+
+@dataclass
+class _Member:
+    last_at: float
+    offset: int
+
+
+class Recorder:
+    """Writes samples of any number of daemons to one file; its methods may be called by threads."""
+
+    def __init__(self, file: Path, retention_s: float | None = None) -> None:
+        """Appends to ``file``. Raises ``ConfigError`` when it cannot be written."""
+        self.file = file
+        self._retention_s = retention_s
+        self._member_s = min(_MEMBER_S, (retention_s or _MEMBER_S * _MEMBERS) / _MEMBERS)
+        self._lock = threading.Lock()
+        try:
+            self._raw = file.open("ab")
+        except OSError as error:
+            raise ConfigError(
+                f"the recording {file} cannot be written: {error.strerror}"
+            ) from error
+        size = os.fstat(self._raw.fileno()).st_size
+        self._members = [_Member(file.stat().st_mtime, 0)] if size else []
+        self._zip: gzip.GzipFile | None = None
+        self._began_at = 0.0
+
+    def add(self, sample: Sample) -> None:
+        """Write a sample; raises ``PegaflowError`` when it cannot be written."""
+        with self._lock:
+            try:
+                self._begin_member(sample.at)
+                assert self._zip is not None
+                self._zip.write(sample.line().encode() + b"\n")
+                self._zip.flush()
+                self._members[-1].last_at = sample.at
+            except OSError as error:
+                raise PegaflowError(
+                    f"the recording {self.file} cannot be written: {error.strerror}"
+                ) from error
+
+    def close(self) -> None:
+        """End the file."""
+        with self._lock:
+            if self._zip is not None:
+                self._zip.close()
+            self._raw.close()
+
+    def _begin_member(self, at: float) -> None:
+        if self._zip is not None and at - self._began_at < self._member_s:
+            return
+        if self._zip is not None:
+            self._zip.close()
+        if self._retention_s is not None:
+            self._drop_before(at - self._retention_s)
+        self._members.append(_Member(at, self._raw.tell()))
+        self._zip = gzip.GzipFile(fileobj=self._raw, mode="ab", mtime=0)
+        self._began_at = at
+
+    def _drop_before(self, at: float) -> None:
+        kept = [member for member in self._members if member.last_at >= at]
+        if len(kept) == len(self._members):
+            return
+        self._raw.flush()
+        first = kept[0].offset if kept else self._raw.tell()
+        part = self.file.with_name(self.file.name + ".part")
+        with self.file.open("rb") as old, part.open("wb") as new:
+            old.seek(first)
+            shutil.copyfileobj(old, new)
+        part.replace(self.file)
+        self._raw.close()
+        self._raw = self.file.open("ab")
+        self._members = [_Member(member.last_at, member.offset - first) for member in kept]
+
+
+class RecordedSource:
+    """A source whose samples are written to a recording as well."""
+
+    def __init__(self, source: Source, recorder: Recorder) -> None:
+        self.host = source.host
+        self._source = source
+        self._recorder = recorder
+
+    def read(self) -> Sample:
+        """The source's sample, once it is written."""
+        sample = self._source.read()
+        self._recorder.add(sample)
+        return sample
+
+    def close(self) -> None:
+        """Let go of the source; the recording may have others."""
+        self._source.close()
+
+
+class Recording:
+    """A recording as a whole, each sample compressed with the first one as its dictionary."""
+
+    def __init__(self, file: Path) -> None:
+        """Reads ``file``; raises ``ConfigError`` for one that is none."""
+        self.times: list[float] = []
+        """When each sample was taken, ascending per daemon."""
+        self.hosts: list[str] = []
+        """Whose sample each is."""
+        self._lines: list[bytes] = []
+        self._dictionary = b""
+        try:
+            for line in _lines_of(file):
+                self._add(line)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(
+                f"{file} cannot be replayed ({error}); give a file that "
+                "`pegaflow top --record FILE` wrote"
+            ) from error
+        if not self.times:
+            raise ConfigError(f"{file} has no sample to replay")
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def sample(self, index: int) -> Sample:
+        """One sample."""
+        unpacker = zlib.decompressobj(zdict=self._dictionary)
+        return Sample.of_line(unpacker.decompress(self._lines[index]).decode())
+
+    def groups(self) -> Iterator[list[Sample]]:
+        """The samples of one reading of all daemons, after the other."""
+        group: dict[str, Sample] = {}
+        for index, host in enumerate(self.hosts):
+            if host in group:
+                yield list(group.values())
+                group = {}
+            group[host] = self.sample(index)
+        yield list(group.values())
+
+    def _add(self, line: bytes) -> None:
+        head = json.loads(line.partition(b',"status":')[0] + b"}")
+        self._dictionary = self._dictionary or line[-(1 << 15) :]
+        packer = zlib.compressobj(zdict=self._dictionary)
+        self.times.append(float(head["at"]))
+        self.hosts.append(str(head["host"]))
+        self._lines.append(packer.compress(line) + packer.flush())
+
+
+def _lines_of(file: Path) -> Iterator[bytes]:
+    """The whole lines of a recording, which may end in the midst of one."""
+    with gzip.open(file) as unpacked:
+        try:
+            for line in unpacked:
+                if line.endswith(b"\n"):
+                    yield line
+        except EOFError:
+            return

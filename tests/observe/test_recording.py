@@ -1,0 +1,128 @@
+"""Recordings give back what was recorded, whatever became of the recorder."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from pegaflow.errors import ConfigError
+from pegaflow.observe.reading import snapshot
+from pegaflow.observe.recording import RecordedSource, Recorder, Recording
+from pegaflow.observe.sample import Sample
+from pegaflow.observe.scripted import ScriptedSource
+from tests.observe.clock import Clock
+
+_BEGAN = 1_700_000_000.0
+
+
+def _samples(count: int, hosts: int = 1, step_s: float = 1.0) -> list[Sample]:
+    clock = Clock(_BEGAN)
+    sources = [ScriptedSource(f"gpu-{number}", clock, _BEGAN) for number in range(hosts)]
+    found = []
+    for index in range(count):
+        clock.at = _BEGAN + step_s * index
+        found += [source.read() for source in sources]
+    return found
+
+
+def _record(file: Path, samples: list[Sample], retention_s: float | None = None) -> None:
+    recorder = Recorder(file, retention_s)
+    for sample in samples:
+        recorder.add(sample)
+    recorder.close()
+
+
+def test_every_sample_comes_back_as_it_was(tmp_path: Path) -> None:
+    samples = _samples(20, hosts=2)
+    _record(tmp_path / "r", samples)
+    recording = Recording(tmp_path / "r")
+    assert len(recording) == 40
+    for index, sample in enumerate(samples):
+        again = recording.sample(index)
+        assert snapshot(again) == snapshot(sample)
+        assert recording.times[index] == again.at == sample.at
+
+
+def test_samples_of_one_reading_come_together(tmp_path: Path) -> None:
+    _record(tmp_path / "r", _samples(3, hosts=2))
+    groups = list(Recording(tmp_path / "r").groups())
+    assert [[one.host for one in group] for group in groups] == [["gpu-0", "gpu-1"]] * 3
+
+
+def test_a_second_recorder_goes_on_where_the_first_ended(tmp_path: Path) -> None:
+    samples = _samples(10)
+    _record(tmp_path / "r", samples[:4])
+    _record(tmp_path / "r", samples[4:])
+    assert Recording(tmp_path / "r").times == [sample.at for sample in samples]
+
+
+def test_a_killed_recorder_leaves_all_samples_that_it_was_given(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r")
+    for sample in _samples(5):
+        recorder.add(sample)
+    # Nothing was closed: this is what a kill leaves.
+    (tmp_path / "left").write_bytes((tmp_path / "r").read_bytes())
+    recorder.close()
+    assert len(Recording(tmp_path / "left")) == 5
+
+
+def test_a_torn_end_costs_the_last_sample_alone(tmp_path: Path) -> None:
+    file = tmp_path / "r"
+    recorder = Recorder(file)
+    sizes = []
+    for sample in _samples(5):
+        recorder.add(sample)
+        sizes.append(file.stat().st_size)
+    recorder.close()
+    for cut in range(sizes[3] + 1, sizes[4]):
+        (tmp_path / "torn").write_bytes(file.read_bytes()[:cut])
+        assert len(Recording(tmp_path / "torn")) in (4, 5)
+
+
+def test_what_is_older_than_the_retention_goes(tmp_path: Path) -> None:
+    samples = _samples(2000, step_s=1.0)
+    _record(tmp_path / "r", samples, retention_s=200.0)
+    times = Recording(tmp_path / "r").times
+    newest = samples[-1].at
+    assert times == [sample.at for sample in samples if sample.at >= times[0]]
+    # A member, a twentieth of the retention, goes as a whole.
+    assert 200 <= newest - times[0] <= 200 + 2 * 10
+    assert [file.name for file in tmp_path.iterdir()] == ["r"]
+
+
+def test_what_an_earlier_recorder_left_goes_with_its_age(tmp_path: Path) -> None:
+    file = tmp_path / "r"
+    old, new = _samples(10)[:5], _samples(400)[-300:]
+    _record(file, old)
+    os.utime(file, (_BEGAN, _BEGAN))
+    _record(file, new, retention_s=50.0)
+    assert Recording(file).times[0] > _BEGAN + 300
+
+
+def test_samples_take_little_room(tmp_path: Path) -> None:
+    samples = _samples(300)
+    _record(tmp_path / "r", samples)
+    assert (tmp_path / "r").stat().st_size < 300 * 2500
+
+
+def test_a_recorded_source_gives_what_it_writes(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r")
+    source = RecordedSource(ScriptedSource("gpu-1", Clock(_BEGAN), _BEGAN), recorder)
+    given = source.read()
+    source.close()
+    recorder.close()
+    assert source.host == "gpu-1"
+    assert Recording(tmp_path / "r").sample(0).status == given.status
+
+
+@pytest.mark.parametrize("content", [b"", b"no gzip at all", gzip.compress(b"{}\n")])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "r").write_bytes(content)
+    with pytest.raises(ConfigError, match="replay"):
+        Recording(tmp_path / "r")
+
+
+def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written: No such file or directory"):
+        Recorder(tmp_path / "none" / "r")
