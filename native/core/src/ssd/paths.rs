@@ -19,7 +19,7 @@ impl Ssd {
     /// Opens one more path while the others go on.
     ///
     /// # Errors
-    /// As for [`Ssd::open`]; `Conflict` for a directory that the tier has.
+    /// As for [`Ssd::open`]; `Conflict` for a directory that the tier has, by this name or another.
     pub fn add_path(&self, path: SsdPathConfig) -> Result<()> {
         self.add_paths(vec![path])
     }

@@ -46,14 +46,11 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Opens the directory, and makes what is missing if it `may_be_new`.
+    /// Opens a directory that is there, and makes the file that names the path if it `may_be_new`.
     ///
     /// # Errors
     /// `Config` for what cannot be a path, `Conflict` for another's, `NotFound` for one that is gone and may not be new.
     pub(super) fn open(dir: &Path, may_be_new: bool, engine: Arc<dyn IoEngine>) -> Result<Self> {
-        if may_be_new {
-            make(dir)?;
-        }
         let file = dir.join(IDENTITY);
         let lock = match open(&file, OFlags::empty()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_new => {
@@ -129,7 +126,8 @@ pub(super) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
         .open(path)
 }
 
-fn make(dir: &Path) -> Result<()> {
+/// Makes the directory of a path.
+pub(super) fn make(dir: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir);
     made.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Error::new(

@@ -19,6 +19,7 @@ pub(super) use batch::Kept;
 pub(super) use segment::{Segment, SegmentPin};
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -30,7 +31,7 @@ use super::inbox::Inbox;
 use super::read::Reads;
 use super::snapshot::{PathState, Recovery, SsdPathSnapshot};
 use super::tier::Tier;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// How long a disk may answer nothing before its path is not used: one that is slow answers something.
@@ -53,6 +54,8 @@ pub(super) struct Path {
     /// Bytes of the largest block that no path had room for.
     refused_bytes: AtomicU64,
     status: Mutex<Status>,
+    /// The device and number of the directory, whatever name it was given by.
+    place: Mutex<Option<(u64, u64)>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -86,6 +89,7 @@ impl Path {
             read_errors_in_a_row: AtomicU64::new(0),
             refused_bytes: AtomicU64::new(0),
             status: Mutex::default(),
+            place: Mutex::default(),
             thread: Mutex::default(),
         })
     }
@@ -98,6 +102,28 @@ impl Path {
     /// Whether its disk has answered nothing for long.
     pub(super) fn is_stalled(&self) -> bool {
         self.answers.are_overdue(STALL)
+    }
+
+    /// Takes the directory, which no other path of the tier may be by another name.
+    fn claim_place(self: &Arc<Self>) -> Result<()> {
+        let found = std::fs::metadata(&self.dir)
+            .map_err(|error| Error::io(format_args!("open {}", self.dir.display()), error))?;
+        let place = Some((found.dev(), found.ino()));
+        // One path after another: of two that are the same the second is refused.
+        let paths = self.tier.paths.write();
+        let mut others = paths.iter().filter(|path| !Arc::ptr_eq(path, self));
+        if let Some(other) = others.find(|path| *path.place.lock() == place) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "{} and {} are the same directory: give the ssd tier each directory once",
+                    self.dir.display(),
+                    other.dir.display()
+                ),
+            ));
+        }
+        *self.place.lock() = place;
+        Ok(())
     }
 
     pub(super) fn capacity(&self) -> u64 {

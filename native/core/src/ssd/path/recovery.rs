@@ -13,7 +13,7 @@ use super::super::inbox::Removal;
 use super::super::index::{Entry, Index, Place, SegmentId, SpaceInfo, check_of};
 use super::super::io::{Action, Buffer, IoEngine, Watched, wait};
 use super::super::snapshot::Recovery;
-use super::directory::Directory;
+use super::directory::{Directory, make};
 use super::open_segment::OpenSegment;
 use super::ring::{FreeSegment, Ring};
 use super::segment_files::SegmentFile;
@@ -41,6 +41,10 @@ pub(super) struct Recovered {
 /// Opens a path, and has the index know its blocks, without those that `removals` are about.
 pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Removal>) -> Result<Recovered> {
     path.forget_segments();
+    if is_first {
+        make(&path.dir)?;
+    }
+    path.claim_place()?;
     let engine = Watched::new(path.tier.engines.start(&path.dir)?, &path.answers);
     let directory = Directory::open(&path.dir, is_first, engine)?;
     let mut found = Recovery::default();

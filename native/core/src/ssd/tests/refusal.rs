@@ -1,6 +1,8 @@
 //! What is refused, and how it is said.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -101,6 +103,52 @@ fn a_directory_is_a_path_once() {
         fixture.ssd.add_path(path).unwrap_err().kind(),
         ErrorKind::Conflict
     );
+    fixture.close();
+}
+
+#[test]
+fn two_names_of_one_directory_are_refused() {
+    let outer = TempDir::new().unwrap();
+    let (real, link) = (outer.path().join("real"), outer.path().join("link"));
+    let names = [
+        link.join("path"),
+        real.join("../real/path"),
+        link.join("./../link/path"),
+    ];
+    fs::create_dir(&real).unwrap();
+    symlink(&real, &link).unwrap();
+    let path = |dir: &Path| config(dir).paths.remove(0);
+    for (index, name) in names.iter().enumerate() {
+        // Whether it is there before or not.
+        let first = real.join("path");
+        drop(fs::remove_dir_all(&first));
+        if index == 2 {
+            fs::create_dir(&first).unwrap();
+        }
+        let mut both = config(&first);
+        both.paths.push(path(name));
+        let errors = [Ssd::open(both).unwrap_err(), {
+            let fixture = Fixture::open_config(config(&first));
+            let error = fixture.ssd.add_path(path(name)).unwrap_err();
+            fixture.close();
+            error
+        }];
+        for error in errors {
+            assert_eq!(error.kind(), ErrorKind::Conflict);
+            let message = error.message();
+            assert!(message.contains("are the same directory"), "{message}");
+            assert!(message.contains(first.to_str().unwrap()), "{message}");
+            assert!(message.contains(name.to_str().unwrap()), "{message}");
+        }
+    }
+    // The name is free again when the path is gone.
+    let fixture = Fixture::open_config(config(&real.join("path")));
+    let removed = real.join("path");
+    fixture
+        .ssd
+        .remove_path(&removed, PathFiles::Keep, deadline())
+        .unwrap();
+    fixture.ssd.add_path(path(&names[0])).unwrap();
     fixture.close();
 }
 
