@@ -84,8 +84,8 @@ impl Ssd {
     /// Changes the capacity of a path; a smaller one evicts the oldest segments, and returns when their files are gone.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Io` when its disk
-    /// answers nothing or the deadline passes before.
+    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Permission` when
+    /// files cannot be deleted, `Io` when its disk answers nothing or the deadline passes before.
     pub fn resize<'a>(&self, dir: &FilePath, capacity: u64, patience: impl Into<Patience<'a>>) -> Result<()> {
         let path = self.path(dir)?;
         check_capacity(dir, capacity)?;

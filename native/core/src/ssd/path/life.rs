@@ -66,18 +66,14 @@ impl Path {
         self.tier.fail_unfit(&self.offline_error());
     }
 
+    /// What the writer has said of the path holds from now on: whoever sees it online can use it.
     fn go_online(&self, engine: Arc<dyn IoEngine>, is_direct: bool) {
-        let kind = engine.kind();
-        // Whoever sees the path online can use it.
+        let mut status = self.status.lock();
+        status.engine = engine.kind();
+        status.is_direct = is_direct;
+        drop(status);
         self.reads.set_engine(Some(engine));
         self.is_online.store(true, Ordering::Release);
-        let mut status = self.status.lock();
-        status.engine = kind;
-        status.is_direct = is_direct;
-        if let PathState::Offline { reason } = &status.state {
-            tracing::info!(dir = %self.dir.display(), reason, "an ssd path is back");
-        }
-        status.state = PathState::Online;
     }
 }
 
@@ -160,7 +156,7 @@ impl Life {
         };
         let (directory, removals) = (&recovered.ring.directory, std::mem::take(&mut self.removals));
         let (engine, is_direct) = (Arc::clone(&directory.engine), directory.is_direct);
-        let writer = Writer::new(Arc::clone(&self.path), recovered.ring, removals, written);
+        let mut writer = Writer::new(Arc::clone(&self.path), recovered.ring, removals, written);
         writer.report();
         self.path.go_online(engine, is_direct);
         Ok(writer)
@@ -192,7 +188,7 @@ impl Life {
     }
 
     /// Lets everything of the path go.
-    fn end(&self, files: PathFiles, ring: Option<Ring>) -> Result<Evicted> {
+    fn end(&self, files: PathFiles, ring: Option<Box<Ring>>) -> Result<Evicted> {
         let path = &self.path;
         path.go_offline_for_good();
         let evicted = path.forget_segments();

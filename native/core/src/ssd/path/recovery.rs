@@ -117,7 +117,11 @@ fn find_segments(
                 found.bad_segments += u64::from(header.is_none());
                 ring.free.push(FreeSegment { file, number, bytes });
             }
-            SegmentFile::Cut => ring.directory.delete_segment(number)?,
+            SegmentFile::Cut(bytes) => {
+                if !ring.delete(number)? {
+                    ring.lost += bytes + FILE_OVERHEAD;
+                }
+            }
             SegmentFile::Unreadable(bytes) => {
                 ring.lost += bytes + FILE_OVERHEAD;
                 found.bad_segments += 1;
@@ -153,10 +157,15 @@ fn fit_capacity(ring: &mut Ring, used: &mut Vec<(SegmentHeader, Arc<File>)>, cap
     ring.shrink(capacity.saturating_sub(bytes(used)))?;
     let new_bytes = super::segment_bytes(capacity) + FILE_OVERHEAD;
     let missing = |segments: usize| LEAST_SEGMENTS.saturating_sub(segments) as u64 * new_bytes;
-    while ring.used() + bytes(used) + missing(ring.segments() + used.len()) > capacity && !used.is_empty() {
-        let (header, file) = used.remove(0);
-        drop(file);
-        ring.directory.delete_segment(header.number)?;
+    while ring.used() + bytes(used) + missing(ring.segments() + used.len()) > capacity {
+        let is_deleted = match used.first() {
+            Some((header, _)) => ring.delete(header.number)?,
+            None => false,
+        };
+        if !is_deleted {
+            break;
+        }
+        used.remove(0);
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::time::{Duration, Instant};
 
 use super::super::block::Evicted;
 use super::super::format::SegmentHeader;
@@ -13,6 +14,9 @@ use super::sync::Safety;
 use super::{FILE_OVERHEAD, IDENTITY_BYTES, Path, Segment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
+
+/// How often it is tried to delete files when that is denied.
+const DENIED_PAUSE: Duration = Duration::from_millis(500);
 
 /// A segment file without blocks.
 #[derive(Debug)]
@@ -36,7 +40,9 @@ pub(super) struct Ring {
     /// its own are gone: those of blocks that were moved from there.
     pub(super) draining: VecDeque<(Arc<Segment>, u64)>,
     pub(super) free: Vec<FreeSegment>,
-    /// Bytes of segments that could not be read, which are left alone.
+    /// Why files cannot be deleted, since it was tried last.
+    denied: Option<(Instant, String)>,
+    /// Bytes of segments that could not be read or deleted, which are left alone.
     pub(super) lost: u64,
     pub(super) next_number: u32,
     pub(super) next_generation: u64,
@@ -61,6 +67,7 @@ impl Ring {
             has_head: false,
             draining: VecDeque::new(),
             free: Vec::new(),
+            denied: None,
             lost: 0,
             next_number: 0,
             next_generation: 1,
@@ -144,8 +151,8 @@ impl Ring {
         Ok(Next { is_open: true, full })
     }
 
-    /// A free segment of the size that `capacity` asks for, for which those of other sizes are deleted; one of those while the
-    /// file system has no room for it, and why it has none.
+    /// A free segment of the size that `capacity` asks for, for which those of other sizes are deleted; one of those while they
+    /// cannot be, or the file system has no room for it, and why it has none.
     fn take_free(&mut self, capacity: u64) -> Result<(Option<FreeSegment>, Option<Error>)> {
         let bytes = super::segment_bytes(capacity);
         loop {
@@ -155,7 +162,8 @@ impl Ring {
             match self.grow(capacity) {
                 Ok(true) => {}
                 Ok(false) => match self.free.pop() {
-                    Some(other) => self.directory.delete_segment(other.number)?,
+                    Some(other) if self.delete(other.number)? => {}
+                    Some(other) => return Ok((Some(other), None)),
                     None => return Ok((None, None)),
                 },
                 Err(error) if error.kind() == ErrorKind::NoSpace && self.segments() > 0 => {
@@ -228,11 +236,40 @@ impl Ring {
     /// Deletes free segments as long as the files take more than `capacity`.
     pub(super) fn shrink(&mut self, capacity: u64) -> Result<()> {
         while self.used() > capacity
-            && let Some(free) = self.free.pop()
+            && let Some(free) = self.free.last()
+            && self.delete(free.number)?
         {
-            self.directory.delete_segment(free.number)?;
+            self.free.pop();
         }
         Ok(())
+    }
+
+    /// Deletes a segment's file; false when that is denied, for which it is tried now and then.
+    pub(super) fn delete(&mut self, number: u32) -> Result<bool> {
+        let is_recent = |(tried, _): &(Instant, String)| tried.elapsed() < DENIED_PAUSE;
+        if self.denied.as_ref().is_some_and(is_recent) {
+            return Ok(false);
+        }
+        match self.directory.delete_segment(number) {
+            Ok(()) => {
+                self.denied = None;
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::Permission => {
+                self.denied = Some((Instant::now(), error.message().to_owned()));
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Why files cannot be deleted that the capacity has no place for; None as well when there are none.
+    pub(super) fn denied(&mut self, capacity: u64) -> Option<&str> {
+        let bytes = super::segment_bytes(capacity);
+        if self.used() <= capacity && self.sizes().all(|size| size == bytes) {
+            self.denied = None;
+        }
+        self.denied.as_ref().map(|(_, reason)| reason.as_str())
     }
 
     /// Whether the disk takes what it is given: writes a header as it is.

@@ -22,8 +22,8 @@ use crate::sync::Arc;
 pub(super) enum SegmentFile {
     /// A whole one of this path, locked; None for a header that is damaged.
     Own(Arc<File>, u64, Option<SegmentHeader>),
-    /// One of this path that was not made to its end, or that somebody cut.
-    Cut,
+    /// One of this path that was not made to its end, or that somebody cut, of so many bytes.
+    Cut(u64),
     /// One of so many bytes that cannot be read now.
     Unreadable(u64),
     /// Not known to be of this path: it is never written, and never deleted.
@@ -70,7 +70,7 @@ impl Directory {
             && bytes.is_multiple_of(UNIT)
             && header.is_none_or(|header| header.bytes == bytes);
         if !is_whole {
-            return Ok(SegmentFile::Cut);
+            return Ok(SegmentFile::Cut(bytes));
         }
         Ok(SegmentFile::Own(file, bytes, header))
     }
@@ -149,12 +149,25 @@ impl Directory {
     }
 
     /// Deletes a segment of this path.
+    ///
+    /// # Errors
+    /// `Permission` when that is denied.
     pub(super) fn delete_segment(&self, number: u32) -> Result<()> {
         let path = self.segment_path(number);
-        self.engine
-            .delete(&path)
-            .and_then(|()| sync_dir(&self.dir))
-            .map_err(|error| Error::io(format_args!("delete {}", path.display()), error))
+        let deleted = match self.engine.delete(&path) {
+            // Somebody else has done it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            deleted => deleted.and_then(|()| sync_dir(&self.dir)),
+        };
+        deleted.map_err(|error| {
+            if is_denied(&error) {
+                return Error::new(
+                    ErrorKind::Permission,
+                    format!("delete {}: {error}", path.display()),
+                );
+            }
+            Error::io(format_args!("delete {}", path.display()), error)
+        })
     }
 
     pub(super) fn segment_path(&self, number: u32) -> PathBuf {
@@ -162,7 +175,7 @@ impl Directory {
     }
 }
 
-/// Whether files that are there can be used though no more can be made.
+/// Whether files that are there can be used though no more can be made, and none be deleted.
 fn is_denied(error: &io::Error) -> bool {
     let denials = [libc::EPERM, libc::EACCES, libc::EROFS, libc::EDQUOT, libc::EFBIG];
     error.raw_os_error().is_some_and(|error| denials.contains(&error))

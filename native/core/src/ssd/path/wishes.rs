@@ -3,7 +3,7 @@
 use super::super::block::{Evicted, PathFiles};
 use super::super::inbox::Reply;
 use super::writer::{Writer, too_large};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// What has been asked for and not come true.
 #[derive(Debug, Default)]
@@ -66,7 +66,8 @@ impl Writer {
         let capacity = self.path.capacity();
         while self.ring.used() > capacity {
             self.ring.shrink(capacity)?;
-            if self.ring.used() <= capacity || !self.ring.draining.is_empty() {
+            let is_denied = self.ring.denied(capacity).is_some();
+            if self.ring.used() <= capacity || is_denied || !self.ring.draining.is_empty() {
                 break;
             }
             if self.retire_oldest().is_none() {
@@ -113,6 +114,13 @@ impl Writer {
                 drop(reply.send(Ok(Evicted::default())));
             }
         }
+        let denied = self.ring.denied(self.path.capacity()).filter(|_| !is_small);
+        if let Some(reason) = denied {
+            for reply in self.wishes.resizes.drain(..) {
+                drop(reply.send(Err(Error::new(ErrorKind::Permission, reason))));
+            }
+        }
+        let is_denied = denied.is_some();
         let is_all_gone = self.ring.full.is_empty() && !self.ring.has_open_blocks();
         let is_drained = self.ring.draining.is_empty();
         self.wishes.evictions.retain(|eviction| {
@@ -122,7 +130,7 @@ impl Writer {
             }
             !is_done
         });
-        if !self.wishes.evictions.is_empty() || !is_small {
+        if !self.wishes.evictions.is_empty() || !is_small && !is_denied {
             self.wake_for_more();
         }
         self.answer_flushes();

@@ -53,6 +53,8 @@ pub(super) struct Writer {
     pub(super) journaling: Option<Journaling>,
     pub(super) removals: VecDeque<Removal>,
     pub(super) safety: Safety,
+    /// Why no more segments can be made, though the capacity would allow them.
+    no_room: Option<String>,
     /// When it was last looked whether the files still have their names.
     looked: Instant,
     /// What was written to this path today.
@@ -64,7 +66,7 @@ pub(super) struct Writer {
 #[derive(Debug)]
 pub(super) enum Ended {
     /// It was told to: what becomes of the files, and who waits for the end.
-    Told(PathFiles, Reply, Ring),
+    Told(PathFiles, Reply, Box<Ring>),
     /// The path fails; what its journal has to be told once it is back.
     Failed(Error, VecDeque<Removal>, Written),
 }
@@ -101,6 +103,7 @@ impl Writer {
             journaling: None,
             removals,
             safety: Safety::default(),
+            no_room: None,
             looked: Instant::now(),
             written,
             wishes: Wishes::default(),
@@ -115,7 +118,7 @@ impl Writer {
                 Ok(true) => {}
                 Ok(false) => {
                     if let Some((files, reply)) = self.wishes.end.take() {
-                        return Ended::Told(files, reply, self.ring);
+                        return Ended::Told(files, reply, Box::new(self.ring));
                     }
                 }
             }
@@ -275,7 +278,7 @@ impl Writer {
         self.ring.settle(&self.path);
         let Next { is_open, full } = self.ring.advance(&self.path)?;
         match &full {
-            Some(error) => self.degrade(error),
+            Some(error) => self.no_room = Some(error.to_string()),
             None if is_open => self.grow_again()?,
             None => {}
         }
@@ -310,29 +313,14 @@ impl Writer {
         self.ring.retire(&self.path, id, segment, self.safety.mark())
     }
 
-    /// There is no room for more segments: the path goes on with what it has.
-    fn degrade(&self, error: &Error) {
-        let reason = format!(
-            "there is no room for another segment at {} of {} bytes ({error}): give the file system room, or the path a smaller capacity",
-            self.ring.used(),
-            self.path.capacity()
-        );
-        let state = PathState::Degraded { reason };
-        let mut status = self.path.status.lock();
-        if status.state.name() != state.name() {
-            tracing::warn!(dir = %self.path.dir.display(), reason = state.reason(), "an ssd path is degraded");
-        }
-        status.state = state;
-    }
-
-    /// A path that was degraded tries to take all of its capacity.
+    /// A path that had no room tries to take all of its capacity.
     pub(super) fn grow_again(&mut self) -> Result<()> {
-        if self.path.status.lock().state == PathState::Online {
+        if self.no_room.is_none() {
             return Ok(());
         }
         match self.ring.grow(self.path.capacity()) {
             Ok(_) => {
-                self.path.status.lock().state = PathState::Online;
+                self.no_room = None;
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
@@ -340,11 +328,24 @@ impl Writer {
         }
     }
 
+    /// Why the path goes on with the files that it has.
+    fn degradation(&mut self) -> Option<String> {
+        let (used, capacity) = (self.ring.used(), self.path.capacity());
+        if let Some(reason) = self.ring.denied(capacity) {
+            return Some(format!(
+                "files cannot be deleted, of which there are {used} bytes for a capacity of {capacity} ({reason}): let the daemon write to the directory"
+            ));
+        }
+        let reason = self.no_room.as_ref()?;
+        Some(format!(
+            "there is no room for another segment at {used} of {capacity} bytes ({reason}): give the file system room, or the path a smaller capacity"
+        ))
+    }
+
     /// Whether the next head will come from the oldest segment.
     pub(super) fn is_at_capacity(&self) -> bool {
         let capacity = self.path.capacity();
-        let is_degraded = self.path.status.lock().state != PathState::Online;
-        is_degraded || self.ring.used() + segment_bytes(capacity) + FILE_OVERHEAD > capacity
+        self.no_room.is_some() || self.ring.used() + segment_bytes(capacity) + FILE_OVERHEAD > capacity
     }
 
     /// Begins to write blocks that lie side by side.
@@ -435,16 +436,28 @@ impl Writer {
     }
 
     /// Says what the files are like now.
-    pub(super) fn report(&self) {
+    pub(super) fn report(&mut self) {
+        let mut bytes = segment_bytes(self.path.capacity());
+        let state = match self.degradation() {
+            None => PathState::Online,
+            Some(reason) => {
+                // The next may be any of those that there are.
+                bytes = self.ring.sizes().fold(bytes, u64::min);
+                PathState::Degraded { reason }
+            }
+        };
         let mut status = self.path.status.lock();
+        let dir = self.path.dir.display();
+        if let PathState::Offline { reason } = &status.state {
+            tracing::info!(%dir, reason, "an ssd path is back");
+        }
+        if let Some(reason) = state.reason().filter(|_| status.state.name() != state.name()) {
+            tracing::warn!(%dir, reason, "an ssd path is degraded");
+        }
+        status.state = state;
         status.used = self.ring.used();
         status.segments = self.ring.segments() as u64;
         status.free_segments = self.ring.free.len() as u64;
-        let mut bytes = segment_bytes(self.path.capacity());
-        if matches!(status.state, PathState::Degraded { .. }) {
-            // The next may be any of those that there are.
-            bytes = self.ring.sizes().fold(bytes, u64::min);
-        }
         status.largest_block = OpenSegment::largest_block(bytes);
     }
 }

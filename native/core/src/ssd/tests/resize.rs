@@ -119,3 +119,78 @@ fn blocks_in_use_that_are_larger_than_the_segments_hold_nothing_up() {
     assert_eq!(fixture.path().blocks, fixture.check_all() as u64);
     fixture.close();
 }
+
+const DENIALS: [i32; 3] = [libc::EACCES, libc::EPERM, libc::EROFS];
+
+fn denied(errno: i32) -> Faults {
+    Faults {
+        deletions: Some(errno),
+        ..Faults::default()
+    }
+}
+
+#[track_caller]
+fn check_denied(fixture: &Fixture) {
+    let state = fixture.path().state;
+    assert_eq!(state.name(), "degraded", "{state:?}");
+    assert!(
+        state.reason().unwrap().contains("files cannot be deleted"),
+        "{state:?}"
+    );
+}
+
+#[test]
+fn a_path_whose_files_cannot_be_deleted_keeps_them_and_says_so_until_they_can() {
+    for errno in DENIALS {
+        let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+        let mut fixture = open(&dir, &disk, 2 * CAPACITY);
+        fixture.write_many(700);
+        disk.set(denied(errno));
+        let error = fixture.ssd.resize(dir.path(), CAPACITY, deadline()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Permission);
+        assert!(error.message().contains("segment-"), "{error}");
+        let blocks = fixture.path().blocks;
+        assert!(blocks > 600, "{blocks} blocks");
+        for _ in 0..10 {
+            fixture.write_many(60);
+            check_denied(&fixture);
+        }
+        assert_eq!(fixture.path().blocks, fixture.check_all() as u64);
+        fixture.close();
+
+        let mut fixture = fixture.reopen(Some(Box::new(disk.clone())));
+        fixture.write_many(60);
+        check_denied(&fixture);
+        assert!(fixture.check_all() > 400);
+        disk.set(Faults::default());
+        fixture.ssd.evict(None, MIB, deadline()).unwrap();
+        fixture.wait_for_state("online");
+        assert!(fixture.path().used <= CAPACITY);
+        assert_eq!(fixture.path().blocks, fixture.check_all() as u64);
+        fixture.close();
+    }
+}
+
+#[test]
+fn segments_of_another_size_that_cannot_be_deleted_are_used_as_they_are() {
+    let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+    let mut fixture = open(&dir, &disk, 16 * CAPACITY);
+    use_blocks_of(&mut fixture, MIB);
+    fixture.write_many(40);
+    fixture.ssd.resize(dir.path(), 2 * CAPACITY, deadline()).unwrap();
+    disk.set(denied(libc::EPERM));
+    let mut is_degraded = false;
+    for _ in 0..12 {
+        fixture.write_many(10);
+        is_degraded |= fixture.path().state.name() == "degraded";
+        if is_degraded {
+            check_denied(&fixture);
+        }
+    }
+    assert!(is_degraded);
+    assert!(fixture.path().used <= 2 * CAPACITY);
+    disk.set(Faults::default());
+    fixture.write_many(120);
+    fixture.wait_for_state("online");
+    fixture.close();
+}
