@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
-from pegaflow.errors import PegaflowError
+from pegaflow.errors import ConfigError, PegaflowError
 from pegaflow.observe import fleet
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.source import Source
@@ -26,7 +26,7 @@ from pegaflow.tui.fleet import FleetPanel
 from pegaflow.tui.glyphs import ASCII, UNICODE
 from pegaflow.tui.grid import PanelGrid
 from pegaflow.tui.host import Host
-from pegaflow.tui.keys import KEYS, PANEL_KEYS
+from pegaflow.tui.keys import KEYS, PANEL_KEYS, checked_keymap
 from pegaflow.tui.panels import PANELS, Panel, TablePanel
 from pegaflow.tui.poller import Poller
 from pegaflow.tui.screens.help import help_page
@@ -70,7 +70,7 @@ class TopApp(App[None]):
         interval_s: float = 1.0,
         ascii_only: bool = False,
         keymap: Mapping[str, str] | None = None,
-        theme: str = THEMES[0],
+        theme: str | None = None,
         clock: Callable[[], float] = time.time,
         polls: bool = True,
     ) -> None:
@@ -86,8 +86,10 @@ class TopApp(App[None]):
         """The tab: 0 for the fleet, then the daemons."""
         self._hidden: set[str] = set()
         self._panels: list[Panel] = []
-        self._keys = dict(keymap or {})
-        self._first_theme = theme
+        self._keys = checked_keymap(keymap or {}, (*self.SHOWN_KEYS, *PANEL_KEYS))
+        self._first_theme = theme or THEMES[0]
+        if self._first_theme not in THEMES:
+            raise ConfigError(f"theme {theme!r} cannot be used; allowed: {', '.join(THEMES)}")
         self._clock = clock
         self._polls = polls
         self._cpu = (time.monotonic(), time.process_time())

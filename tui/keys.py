@@ -1,9 +1,11 @@
 """The keys, each with the words that the help screen and the palette show."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from textual.binding import Binding
 
+from pegaflow.errors import ConfigError
 from pegaflow.tui.panels import PANELS
 
 KEYS: Final = (
@@ -42,3 +44,14 @@ PANEL_KEYS: Final = tuple(
     for key, panel in PANELS.items()
 )
 """The keys that show and hide panels."""
+
+
+def checked_keymap(keys: Mapping[str, str], bindings: Iterable[Binding]) -> dict[str, str]:
+    """A user's keys by id; raises ``ConfigError`` for ids that ``bindings`` lack."""
+    known = {binding.id or "" for binding in bindings}
+    for name in keys:
+        if name not in known:
+            raise ConfigError(
+                f"[keys] has {name}, which no key does; allowed: {', '.join(sorted(known))}"
+            )
+    return dict(keys)

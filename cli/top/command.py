@@ -7,7 +7,7 @@ import typer
 
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.options import ConfigFile, Socket, Timeout, timeout_seconds
-from pegaflow.cli.top.sources import demo_sources, sources
+from pegaflow.cli.top.sources import demo_sources, local_source, named_urls, remote_sources
 from pegaflow.errors import ConfigError
 from pegaflow.units import DURATION_FORM, parse_duration
 
@@ -44,8 +44,15 @@ def top(
         ),
     ] = False,
     interval: Annotated[
-        str, typer.Option("--interval", "-i", metavar="DURATION", help="Time between readings.")
-    ] = "1s",
+        str | None,
+        typer.Option(
+            "--interval",
+            "-i",
+            metavar="DURATION",
+            help="Time between readings.",
+            show_default="1s",
+        ),
+    ] = None,
     count: Annotated[
         int | None,
         typer.Option("--count", "-n", min=1, help="Readings until it ends.", show_default="no end"),
@@ -65,6 +72,20 @@ def top(
     ascii_only: Annotated[
         bool, typer.Option("--ascii", help="Draw the live view with ASCII alone.")
     ] = False,
+    theme: Annotated[
+        str | None,
+        typer.Option("--theme", metavar="NAME", help="Colours of the live view; t shows others."),
+    ] = None,
+    top_config: Annotated[
+        str | None,
+        typer.Option(
+            "--top-config",
+            metavar="FILE",
+            help="Hosts, thresholds, keys, theme and interval. [default: top.toml beside the "
+            "configuration file, where there is one]",
+            show_default=False,
+        ),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -97,10 +118,13 @@ def top(
     timeout: Timeout = "2s",
 ) -> None:
     """Look at daemons; ``HELP`` says more."""
+    from pegaflow.cli.top.live import Taste
     from pegaflow.cli.top.look import Look, look, look_back
+    from pegaflow.observe.settings import find_settings
     from pegaflow.observe.thresholds import with_changes
 
     context: AppContext = ctx.obj
+    settings = find_settings(top_config, context.environ)
     form = _form(json=json, csv=csv, stat=stat, headless=headless)
     _refuse(**{"--once": once, "--count": count})
     _refuse(**{"--demo": demo, "--url": url})
@@ -114,15 +138,26 @@ def top(
         form=form,
         once=once,
         count=count,
-        interval_s=_at_least("--interval", interval, _LEAST_INTERVAL_S),
-        thresholds=with_changes(threshold or ()),
-        ascii_only=ascii_only,
+        interval_s=_at_least(
+            "--interval", interval or settings.interval or "1s", _LEAST_INTERVAL_S
+        ),
+        taste=Taste(
+            thresholds=with_changes(threshold or (), settings.thresholds),
+            ascii_only=ascii_only,
+            keys=settings.keys,
+            theme=theme or settings.theme,
+        ),
     )
     if replay is not None:
         look_back(context, replay, wanted)
         return
     timeout_s = timeout_seconds(timeout)
-    found = demo_sources() if demo else sources(context, url or (), socket, config, timeout_s)
+    if demo:
+        found = demo_sources()
+    elif urls := named_urls(url or (), settings.hosts if socket is None else {}):
+        found = remote_sources(urls, timeout_s)
+    else:
+        found = [local_source(context, socket, config, timeout_s)]
     retention_s = None if retention is None else _at_least("--retention", retention, _LEAST_KEPT_S)
     look(context, found, wanted, record, retention_s)
 

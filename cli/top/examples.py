@@ -23,6 +23,13 @@ Record the last day without showing anything, and look at it later; arrows go ba
   pegaflow top --record day.gz --headless --retention 24h
   pegaflow top --replay day.gz
   pegaflow top --replay day.gz --csv > day.csv
+Daemons with names, keys and thresholds of one's own, in ~/.config/pegaflow/top.toml:
+  [hosts]
+  gpu-1 = "http://gpu-1:9091"
+  [thresholds]
+  load-p99 = "100,1000"
+  [keys]
+  pause = "w"
 Without a daemon:
   pegaflow top --demo
 

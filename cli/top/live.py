@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from pegaflow.cli.context import AppContext
 from pegaflow.errors import ConfigError
@@ -9,6 +11,16 @@ from pegaflow.observe.player import Player
 from pegaflow.observe.recording import Recording
 from pegaflow.observe.source import Source
 from pegaflow.observe.thresholds import Threshold
+
+
+@dataclass(frozen=True)
+class Taste:
+    """How the user likes the live view."""
+
+    thresholds: Mapping[str, Threshold]
+    ascii_only: bool
+    keys: Mapping[str, str]
+    theme: str | None
 
 
 def can_be_live(context: AppContext) -> bool:
@@ -20,33 +32,24 @@ def can_be_live(context: AppContext) -> bool:
 def show(
     context: AppContext,
     sources: Sequence[Source],
-    thresholds: Mapping[str, Threshold],
     interval_s: float,
-    ascii_only: bool,
+    taste: Taste,
 ) -> None:
     """Show the dashboard until the user quits."""
     with _textual():
         from pegaflow.tui.app import TopApp
-    TopApp(
-        sources,
-        thresholds=thresholds,
-        interval_s=interval_s,
-        ascii_only=ascii_only or _is_ascii(context),
-    ).run()
+    TopApp(sources, interval_s=interval_s, **_options(context, taste)).run()
 
 
 def replay(
     context: AppContext,
     recording: Recording,
-    thresholds: Mapping[str, Threshold],
-    ascii_only: bool,
+    taste: Taste,
 ) -> None:
     """Show the dashboard over a recording until the user quits."""
     with _textual():
         from pegaflow.tui.replay import ReplayApp
-    ReplayApp(
-        Player(recording), thresholds=thresholds, ascii_only=ascii_only or _is_ascii(context)
-    ).run()
+    ReplayApp(Player(recording), **_options(context, taste)).run()
 
 
 @contextmanager
@@ -60,5 +63,11 @@ def _textual() -> Iterator[None]:
         ) from error
 
 
-def _is_ascii(context: AppContext) -> bool:
-    return (context.stdout.encoding or "").lower().replace("-", "") != "utf8"
+def _options(context: AppContext, taste: Taste) -> dict[str, Any]:
+    encoding = (context.stdout.encoding or "").lower().replace("-", "")
+    return {
+        "thresholds": taste.thresholds,
+        "ascii_only": taste.ascii_only or encoding != "utf8",
+        "keymap": taste.keys,
+        "theme": taste.theme,
+    }

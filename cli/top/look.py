@@ -1,17 +1,16 @@
 """Looking at daemons, or at a recording of them, in the form that is wanted."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.top.live import can_be_live, replay, show
+from pegaflow.cli.top.live import Taste, can_be_live, replay, show
 from pegaflow.cli.top.readings import Reading, readings
 from pegaflow.cli.top.writers import check, write
 from pegaflow.observe.history import History
 from pegaflow.observe.recording import RecordedSource, Recorder, Recording
 from pegaflow.observe.source import Source
-from pegaflow.observe.thresholds import Threshold
 
 
 @dataclass(frozen=True)
@@ -23,8 +22,7 @@ class Look:
     once: bool
     count: int | None
     interval_s: float
-    thresholds: Mapping[str, Threshold]
-    ascii_only: bool
+    taste: Taste
 
     @property
     def may_be_live(self) -> bool:
@@ -46,10 +44,12 @@ def look(
         found = [RecordedSource(source, recorder) for source in sources]
     try:
         if wanted.may_be_live and can_be_live(context):
-            show(context, found, wanted.thresholds, wanted.interval_s, wanted.ascii_only)
+            show(context, found, wanted.interval_s, wanted.taste)
         else:
             count = 1 if wanted.once else wanted.count
-            _write(context, wanted, readings(found, wanted.thresholds, wanted.interval_s, count))
+            _write(
+                context, wanted, readings(found, wanted.taste.thresholds, wanted.interval_s, count)
+            )
     finally:
         for source in sources:
             source.close()
@@ -61,7 +61,7 @@ def look_back(context: AppContext, file: Path, wanted: Look) -> None:
     """Look at a recording: at all of it, or with ``once`` at its end."""
     recording = Recording(file)
     if wanted.may_be_live and can_be_live(context):
-        replay(context, recording, wanted.thresholds, wanted.ascii_only)
+        replay(context, recording, wanted.taste)
         return
     found = _recorded(recording, wanted)
     if wanted.once:
@@ -76,7 +76,7 @@ def _recorded(recording: Recording, wanted: Look) -> Iterator[Reading]:
         if number == wanted.count:
             return
         snapshots = [
-            histories.setdefault(sample.host, History(wanted.thresholds)).add(sample)
+            histories.setdefault(sample.host, History(wanted.taste.thresholds)).add(sample)
             for sample in samples
         ]
         yield Reading(max(sample.at for sample in samples), tuple(snapshots), {})

@@ -1,7 +1,7 @@
 """Which daemons the command looks at."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,27 +12,33 @@ if TYPE_CHECKING:
     from pegaflow.observe.source import Source
 
 
-def sources(
-    context: AppContext,
-    urls: Sequence[str],
-    socket: str | None,
-    config: str | None,
-    timeout_s: float,
-) -> "list[Source]":
-    """The daemons at ``urls``, or the one at the socket, which tells its HTTP address."""
-    from pegaflow.observe.source import HttpSource, checked_url
+def named_urls(urls: Sequence[str], hosts: Mapping[str, str]) -> dict[str, str]:
+    """The addresses of daemons by name: ``urls`` if there are some, else those of ``hosts``."""
+    from pegaflow.observe.source import checked_url
 
-    if urls:
-        return [
-            HttpSource(urlsplit(url).netloc, _always(url), timeout_s)
-            for url in dict.fromkeys(map(checked_url, urls))
-        ]
+    given = {urlsplit(url).netloc: url for url in map(checked_url, urls)}
+    return given or dict(hosts)
+
+
+def remote_sources(urls: Mapping[str, str], timeout_s: float) -> "list[Source]":
+    """The daemons at addresses, by name."""
+    from pegaflow.observe.source import HttpSource
+
+    return [HttpSource(name, _always(url), timeout_s) for name, url in urls.items()]
+
+
+def local_source(
+    context: AppContext, socket: str | None, config: str | None, timeout_s: float
+) -> "Source":
+    """The daemon at the socket, which tells its HTTP address."""
+    from pegaflow.observe.source import HttpSource
+
     address = resolve_socket(socket, config=config, environ=context.environ)
 
     def find() -> str:
         return f"http://{context.connect(address, timeout_s).status().http_addr}"
 
-    return [HttpSource("local", find, timeout_s)]
+    return HttpSource("local", find, timeout_s)
 
 
 def demo_sources() -> "list[Source]":

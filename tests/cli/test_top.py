@@ -186,3 +186,24 @@ def test_a_headless_recorder_says_who_does_not_answer(
         )
     assert (outcome.code, outcome.out) == (0, "")
     assert "127.0.0.1:1: http://127.0.0.1:1/v1/status does not answer" in outcome.err
+
+
+def test_daemons_of_the_file_are_looked_at_by_name(pegaflow: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "top.toml"
+    with http_daemon(_source()) as url:
+        file.write_text(f'[hosts]\nalpha = "{url}"\nbeta = "{url}"\n')
+        document = pegaflow("top", "--once", "--json", "--top-config", str(file)).json("top")
+        single = pegaflow("top", "--once", "--json", "--top-config", str(file), "--url", url)
+    assert [host["host"] for host in document["hosts"]] == ["alpha", "beta"]
+    assert len(single.json("top")["hosts"]) == 1
+
+
+def test_thresholds_of_the_command_line_win_over_the_file_s(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "top.toml"
+    file.write_text('[thresholds]\nmiss = "1,2"\nmemory = "1,2"\n')
+    with http_daemon(_source()) as url:
+        args = ("top", "--once", "--json", "--url", url, "--top-config", str(file))
+        document = pegaflow(*args, "--threshold", "miss=off").json("top")
+    assert [alert["subject"] for alert in document["hosts"][0]["alerts"]] == ["memory"]

@@ -9,6 +9,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
+from pegaflow.errors import ConfigError
 from pegaflow.tui.app import THEMES
 from pegaflow.tui.panels import PANELS, TablePanel
 from pegaflow.tui.panels.engines import EnginesPanel
@@ -250,3 +251,23 @@ def test_each_table_survives_all_keys_with_nothing_in_it() -> None:
         assert "none that fits the filter" in scene.text()
 
     _look(Scene(), look, "slash", *"nothing has this", "enter")
+
+
+def test_keys_of_the_user_replace_those_that_there_are() -> None:
+    async def look(scene: Scene, pilot: Pilot[None]) -> None:
+        seen = []
+        for key in "pw":
+            await _press(scene, pilot, key)
+            seen.append(scene.app.paused)
+        assert seen == [False, True]
+        await _press(scene, pilot, "question_mark")
+        assert "w         pause, and go on" in scene.text()
+
+    _look(Scene(keymap={"pause": "w"}), look)
+
+
+def test_keys_and_themes_that_there_are_not_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"\[keys\] has moon, which no key does; allowed: back"):
+        Scene(keymap={"moon": "m"})
+    with pytest.raises(ConfigError, match="theme 'moon' cannot be used; allowed: textual-dark"):
+        Scene(theme="moon")
