@@ -21,3 +21,6 @@ pub mod space;
 pub mod ssd;
 pub mod store;
 mod sync;
+mod what_if;
+
+pub use what_if::Curve;

@@ -127,6 +127,7 @@ impl Prefix {
         counts.hits.fetch_add(found, Ordering::Relaxed);
         counts.misses.fetch_add(wanted - found, Ordering::Relaxed);
         self.store.use_prefix(&self.space, &parts, &self.fingerprints);
+        self.store.what_if.see(&self.fingerprints, self.space.block_bytes);
         Hits {
             pins: Arc::new(Pins {
                 store: Arc::clone(&self.store),

@@ -45,6 +45,7 @@ use crate::index::Index;
 use crate::pool::{MAX_SPACES, PagePtr, Pool, PoolConfig};
 use crate::space::{SpaceGeometry, SpaceId, SpaceKey};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, OnceLock, Ordering, Weak};
+use crate::what_if::{Curve, WhatIf};
 use evictor::Evictor;
 use inspector::Inspector;
 pub use spaces::SpaceHold;
@@ -75,6 +76,7 @@ pub struct Store {
     verify: Verify,
     tier: Option<Tier>,
     taken_over: OnceLock<TakeOver>,
+    what_if: WhatIf,
     counts: Counts,
 }
 
@@ -148,6 +150,7 @@ impl Store {
             verify: config.verify,
             tier,
             taken_over: OnceLock::new(),
+            what_if: WhatIf::default(),
             counts: Counts::default(),
         });
         if let Some(taken_over) = store.take_over()? {
@@ -160,6 +163,19 @@ impl Store {
         }
         store.fit_taken_over()?;
         Ok(store)
+    }
+
+    /// Bytes of a block of this space.
+    ///
+    /// # Errors
+    /// `NotFound` for a space that has gone.
+    pub fn block_bytes(&self, id: SpaceId) -> Result<u64> {
+        Ok(self.spaces.get(id)?.block_bytes)
+    }
+
+    /// What pools of these sizes in bytes would have hit under lru, about.
+    pub fn what_if(&self, pool_bytes: &[u64]) -> Curve {
+        self.what_if.curve(pool_bytes)
     }
 
     /// Pool bytes that can hold pages by now.
