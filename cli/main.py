@@ -18,6 +18,7 @@ from pegaflow.cli import (
     stop,
     tier,
     top,
+    trace,
     version,
     vllm,
     warm,
@@ -46,6 +47,7 @@ app.command(
 )(vllm.vllm)
 app.command("warm")(warm.warm)
 app.command("plan")(plan.plan)
+app.add_typer(trace.app, name="trace")
 app.add_typer(tier.app, name="tier")
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(config.app, name="config")

@@ -2,34 +2,43 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.options import Json, size_field
-from pegaflow.cli.output import note, write_json, write_line, write_tables
+from pegaflow.cli.daemon import daemon
+from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, size_field
+from pegaflow.cli.output import write_json, write_line, write_tables
+from pegaflow.cli.plan_live import show_live
 from pegaflow.cli.plan_text import document, tables
+from pegaflow.cli.trace_reading import notes, reading_progress
 from pegaflow.errors import ConfigError
-from pegaflow.units import format_size
 
 if TYPE_CHECKING:
     from pegaflow.planning import BytesPerToken, Trace
-
-_PROGRESS_BYTES = 256 << 20
 
 
 def plan(
     ctx: typer.Context,
     trace: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--trace",
             metavar="FILE",
-            help="A trace: Mooncake or Qwen-Bailian JSONL, Azure or BurstGPT CSV, vLLM's log.",
+            help="A trace: Mooncake or Qwen-Bailian JSONL, Azure or BurstGPT CSV, vLLM's log; "
+            "a folder of what `serve --record-dir` recorded.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Ask the running daemon what pools of other sizes would have hit, instead of a "
+            "trace.",
+        ),
+    ] = False,
     capacity_blocks: Annotated[
         list[int] | None,
         typer.Option(
@@ -180,10 +189,14 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    socket: Socket = None,
+    config: ConfigFile = None,
+    timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
     """Say what a cache would hit of a recorded trace, and how large it should be."""
     from pegaflow.planning import (
+        BytesPerToken,
         Rates,
         ReadOptions,
         Worth,
@@ -198,6 +211,11 @@ def plan(
     from pegaflow.planning.terminal import text_plot
 
     context: AppContext = ctx.obj
+    if live == (trace is not None):
+        raise ConfigError("plan needs a trace or a daemon: give one of --trace FILE and --live")
+    if trace is None:
+        show_live(context, daemon(context, socket, config, timeout).status(), json)
+        return
     shape = {"layers": layers, "kv_heads": kv_heads, "head_dim": head_dim}
     token = _token_bytes(model, bytes_per_token, kv_cache_dtype, shape)
     rates = with_measured(
@@ -205,7 +223,11 @@ def plan(
         Rates(prefill_rate, _size("--load-rate", load_rate), _size("--ssd-rate", ssd_rate)),
     )
     options = ReadOptions(block_tokens, count_partial, shared_tokens, skip_bad, sort_times)
-    recorded = read_trace(trace, options, _progress(context))
+    recorded = read_trace(trace, options, reading_progress(context))
+    if token is None and recorded.block_bytes is not None:
+        size = recorded.block_bytes
+        formula = f"{size} bytes a block, as recorded"
+        token = BytesPerToken(size // recorded.block_tokens, "recorded", formula)
     sizes = _sizes(capacity_blocks, capacity, recorded, token) or capacities(recorded)
     policies = [name for name in recorded.recorded.policies() if name != BELADY]
     if policy not in policies:
@@ -218,12 +240,7 @@ def plan(
     planned = make_plan(recorded, sizes, policy, instances, sorted(set(ssd_blocks or [])), worth)
     if plot is not None:
         _write(plot, picture(planned, f"Blocks hit of {trace.name}", plot.suffix))
-    for line in recorded.notes:
-        note(context, line)
-    for line in recorded.skipped:
-        note(context, f"skipped {line}")
-    if recorded.skipped_lines > len(recorded.skipped):
-        note(context, f"skipped {recorded.skipped_lines} lines in all")
+    notes(context, recorded)
     if json:
         write_json(context, "plan", document(recorded, token, planned, worth, break_even))
     else:
@@ -237,18 +254,6 @@ def _write(path: Path, picture: bytes) -> None:
         path.write_bytes(picture)
     except OSError as error:
         raise ConfigError(f"--plot {path} cannot be written: {error.strerror}") from error
-
-
-def _progress(context: AppContext) -> Any:
-    said = 0
-
-    def progress(done: int) -> None:
-        nonlocal said
-        if done >= said + _PROGRESS_BYTES:
-            said = done
-            note(context, f"{format_size(done)} read")
-
-    return progress
 
 
 def _token_bytes(

@@ -34,6 +34,8 @@ def serve(
     ssd_fetch_bytes: Annotated[str | None, setting("ssd_fetch_bytes")] = None,
     min_benefit: Annotated[str | None, setting("min_benefit")] = None,
     warm_on_start: Annotated[bool | None, setting("warm_on_start")] = None,
+    record_dir: Annotated[str | None, setting("record_dir")] = None,
+    record_size: Annotated[str | None, setting("record_size")] = None,
     lease_ttl: Annotated[str | None, setting("lease_ttl")] = None,
     copy_threads: Annotated[str | None, setting("copy_threads")] = None,
     copy_strategy: Annotated[str | None, setting("copy_strategy")] = None,

@@ -277,6 +277,36 @@ class Ssd:
 
 
 @dataclass(frozen=True)
+class WhatIfPoint:
+    """What a pool of another size would have hit."""
+
+    pool_bytes: int
+    hit_percent: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What pools of other sizes would have hit, from a sample of the blocks asked for."""
+
+    policy: str
+    seen_blocks: int
+    sampled_blocks: int
+    points: tuple[WhatIfPoint, ...]
+    """None before anything was asked."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was recorded of lookups since the start."""
+
+    directory: str
+    lookups: int
+    left_out: int
+    bytes: int
+    """Of all recordings there."""
+
+
+@dataclass(frozen=True)
 class Status:
     """The daemon's status."""
 
@@ -304,6 +334,9 @@ class Status:
     config: DaemonConfig
     ssd: Ssd | None = None
     operations: tuple[RunningOperation, ...] = ()
+    what_if: WhatIf | None = None
+    """None of daemons that do not know."""
+    recording: Recording | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pegaflow._native import (
 )
 from pegaflow.bench.content import check_moved, write_fresh
 from pegaflow.bench.layout import HASH_BYTES, BlockLayout
-from pegaflow.bench.memory import Device
+from pegaflow.bench.memory import Device, KvMemory
 from pegaflow.bench.waiting import wait_until
 from pegaflow.errors import PegaflowError
 
@@ -35,13 +35,23 @@ def fresh_hashes(count: int) -> list[bytes]:
 
 
 class BenchEngine:
-    """One scheduler side and one worker of an engine that no other shares blocks with."""
+    """One scheduler side and one worker; by default no other engine shares its blocks."""
 
-    def __init__(self, socket: str, device: Device, layout: BlockLayout) -> None:
+    def __init__(
+        self,
+        socket: str,
+        device: Device,
+        layout: BlockLayout,
+        *,
+        namespace: bytes | None = None,
+        memory: KvMemory | None = None,
+    ) -> None:
+        """Engines of one ``namespace``, of 32 bytes, share blocks; ``memory`` is the device's."""
         self.layout = layout
-        self._memory = device.allocate(layout.size)
+        self._memory = memory or device.allocate(layout.size)
         self._requests = 0
-        key, namespace, name = os.urandom(16), os.urandom(32), "pegaflow-bench"
+        key, name = os.urandom(16), "pegaflow-bench"
+        namespace = namespace or os.urandom(32)
         self.scheduler = SchedulerClient(
             socket, key, name, namespace, "random-bytes", workers=1, shards=1
         )
@@ -92,11 +102,11 @@ class BenchEngine:
 
     def save(self, hashes: Hashes, blocks: Sequence[int]) -> TransferEnd:
         """Save ``blocks`` and wait for the end, without taking processor time meanwhile."""
-        return self._end(self.start_save(hashes, blocks), _PAUSE_S)
+        return self.wait(self.start_save(hashes, blocks))
 
     def load(self, hashes: Hashes, blocks: Sequence[int]) -> TransferEnd:
         """Load the cached ``hashes`` into ``blocks`` and wait for the end."""
-        return self._end(self.start_load(hashes, blocks), _PAUSE_S)
+        return self.wait(self.start_load(hashes, blocks))
 
     def soonest_load(self, hashes: Hashes, blocks: Sequence[int]) -> tuple[float, float]:
         """Seconds of the lookup and of the load; the end is looked for all the time."""
@@ -121,6 +131,10 @@ class BenchEngine:
             self._memory.download(after)
             check_moved(layout, before, after, {count - 1 - block: block for block in range(count)})
         return layout.size
+
+    def wait(self, transfer: int) -> TransferEnd:
+        """Wait for the end of the only transfer, without taking processor time meanwhile."""
+        return self._end(transfer, _PAUSE_S)
 
     def poll(self) -> list[TransferEnd]:
         """Transfers that ended; raises for one that failed."""

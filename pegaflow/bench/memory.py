@@ -80,6 +80,14 @@ class HostMemory:
         """Get all bytes."""
         mirror[:] = self._bytes[:]
 
+    def write(self, at: int, content: bytes) -> None:
+        """Put these bytes there."""
+        self._bytes[at : at + len(content)] = content
+
+    def read(self, at: int, size: int) -> bytes:
+        """Bytes of there."""
+        return self._bytes[at : at + size]
+
     def free(self) -> None:
         """Give it back."""
         self._bytes.close()

@@ -46,6 +46,9 @@ class DaemonConfig:
     ssd_fetch_bytes: int = 256 << 20
     min_benefit: float = 1.0
     warm_on_start: bool = False
+    record_dir: str | None = None
+    """None: lookups are not recorded."""
+    record_bytes: int = 1 << 30
     log_file: str | None = None
     """Of a detached daemon; None: beside the socket, unless it says what it is."""
     pid_file: str | None = None
@@ -77,6 +80,8 @@ class DaemonConfig:
             ssd_fetch_bytes=config.ssd_fetch_bytes,
             min_benefit=config.min_benefit,
             warm_on_start=config.warm_on_start,
+            record_dir=config.record_dir,
+            record_bytes=config.record_size,
             lease_ttl_s=config.lease_ttl,
             copy_threads=config.copy_threads,
             copy_strategy=config.copy_strategy,
@@ -107,6 +112,8 @@ class DaemonConfig:
             "ssd_fetch_bytes": str(self.ssd_fetch_bytes),
             "min_benefit": _text(self.min_benefit),
             "warm_on_start": str(self.warm_on_start),
+            "record_dir": self.record_dir or NONE,
+            "record_size": str(self.record_bytes),
             "lease_ttl": _text(self.lease_ttl_s),
             "copy_threads": str(self.copy_threads),
             "copy_strategy": self.copy_strategy,

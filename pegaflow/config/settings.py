@@ -130,6 +130,15 @@ class Config:
         "off",
         "Whether the memory tier's free room is filled from the ssd tier at the start.",
     )
+    record_dir: str | None = _setting(
+        kinds.PATH.or_word(NONE),
+        NONE,
+        "Where lookups are recorded, by hashed ids and without content, in compressed files; "
+        "`pegaflow plan` and `pegaflow trace` read them.",
+    )
+    record_size: int = _setting(
+        kinds.SIZE, "1GiB", "Bytes of all recordings there at most (at least 1mb); old ones go."
+    )
     lease_ttl: float = _setting(
         kinds.DURATION, "600s", "How long an engine may hold hits that it does not renew."
     )

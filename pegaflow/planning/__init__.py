@@ -4,7 +4,7 @@ from pegaflow.planning.lines import ReadOptions
 from pegaflow.planning.model import BytesPerToken, bytes_per_token
 from pegaflow.planning.plan import Plan, Point, Pools, TierPoint, Worth, make_plan
 from pegaflow.planning.rates import Loading, Rates, break_even_bytes_s, loadings, measured
-from pegaflow.planning.readers import read_trace
+from pegaflow.planning.readers import open_trace, read_trace
 from pegaflow.planning.trace import Trace
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "loadings",
     "make_plan",
     "measured",
+    "open_trace",
     "read_trace",
 ]

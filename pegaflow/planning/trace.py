@@ -16,6 +16,8 @@ class Trace:
     """Tokens of a block."""
     reuse_model: str
     """Where equal blocks come from, in words: recorded, or supposed."""
+    block_bytes: int | None = None
+    """Bytes of a block, where the trace says so."""
     requests: int = 0
     prompt_tokens: int = 0
     duration_s: float = 0.0
@@ -34,6 +36,11 @@ class Trace:
         self.requests += 1
         self.prompt_tokens += tokens
         self.duration_s = time_s
+
+    def ceiling_percent(self) -> float:
+        """Hits of a cache that keeps everything, in percent of the blocks."""
+        (hits,) = self.recorded.hits("lru", [max(self.distinct_blocks, 1)], 1)
+        return round(100 * hits / max(self.blocks, 1), 2)
 
     @property
     def blocks(self) -> int:

@@ -137,6 +137,16 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "incomplete_pages": 0,
             "duration_s": 0.125,
         },
+        "what_if": {
+            "policy": "lru",
+            "seen_blocks": 1000,
+            "sampled_blocks": 100,
+            "points": [
+                {"pool_bytes": 1 << 29, "hit_percent": 20.0},
+                {"pool_bytes": 1 << 30, "hit_percent": 30.25},
+            ],
+        },
+        "recording": None,
         "checksums": {
             "pending_pages": 3,
             "made_pages": 96,
@@ -247,6 +257,8 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "ssd_fetch_bytes": 256 << 20,
             "min_benefit": 1.0,
             "warm_on_start": False,
+            "record_dir": None,
+            "record_bytes": 1 << 30,
             "lease_ttl_s": 600.0,
             "copy_threads": 2,
             "copy_strategy": "auto",

@@ -39,6 +39,8 @@ _TEXTS: dict[str, SearchStrategy[str]] = {
     "ssd_fetch_bytes": _sizes,
     "min_benefit": st.sampled_from(["0", "1", "1.5", "1000"]),
     "warm_on_start": st.sampled_from(["on", "off", "true", "false"]),
+    "record_dir": st.just("none") | _paths,
+    "record_size": _sizes,
     "lease_ttl": _durations,
     "copy_threads": st.integers(1, 64).map(str),
     "copy_strategy": st.sampled_from(["auto", "batch", "plain"]),

@@ -34,6 +34,7 @@ REFUSED = {
     "ssd_fetch_bytes": ["", "0"],
     "min_benefit": ["", "-1", "nan", "inf", "1001", "much"],
     "warm_on_start": ["", "yes", "2"],
+    "record_size": ["", "0", "much"],
     "lease_ttl": ["", "0s", "-1s", "10 parsecs"],
     "copy_threads": ["", "0", "65", "two"],
     "copy_strategy": ["", "kernel"],

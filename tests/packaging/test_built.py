@@ -59,7 +59,7 @@ def test_the_metadata_names_distribution_and_licence(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
     extras = set(metadata.get_all("Provides-Extra", []))
-    assert extras == {"dev", "gpu12", "gpu13", "rdma", "tui", "vllm"}
+    assert extras == {"dev", "gpu12", "gpu13", "plot", "rdma", "tui", "vllm"}
 
 
 def test_the_wheel_brings_both_commands(wheel: zipfile.ZipFile) -> None:

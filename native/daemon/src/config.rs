@@ -22,6 +22,9 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// Below this a single block could hold a request for minutes.
 const MAX_RATE_MIN: u64 = 1 << 20;
 
+/// Recordings go in eighths, each of which should hold some time.
+const RECORD_BYTES_MIN: u64 = 1 << 20;
+
 /// The settings of one daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +78,12 @@ pub struct DaemonConfig {
     /// Whether the memory tier's free room is filled from the ssd tier at the start.
     #[serde(default)]
     pub warm_on_start: bool,
+    /// Where lookups are recorded. None: they are not.
+    #[serde(default)]
+    pub record_dir: Option<PathBuf>,
+    /// Bytes of all recordings there at most.
+    #[serde(default = "default_record_bytes")]
+    pub record_bytes: u64,
     /// Seconds that a lease lasts unless it is renewed.
     #[serde(default = "default_lease_ttl_s")]
     pub lease_ttl_s: f64,
@@ -197,6 +206,10 @@ fn default_lease_ttl_s() -> f64 {
     600.0
 }
 
+fn default_record_bytes() -> u64 {
+    1 << 30
+}
+
 fn default_copy_threads() -> usize {
     2
 }
@@ -239,6 +252,12 @@ impl DaemonConfig {
             return Err(refused(format!(
                 "max_rate = {}: at least {MAX_RATE_MIN} bytes per second are allowed",
                 self.max_rate_bytes_s.unwrap_or(0)
+            )));
+        }
+        if self.record_bytes < RECORD_BYTES_MIN {
+            return Err(refused(format!(
+                "record_size = {}: at least {RECORD_BYTES_MIN} bytes are allowed",
+                self.record_bytes
             )));
         }
         if self.lease_ttl()?.is_zero() {

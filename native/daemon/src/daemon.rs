@@ -13,6 +13,7 @@ use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::lifecycle::Lifecycle;
 use crate::operation::Operations;
+use crate::recording::Recorder;
 use crate::session::{PendingLookups, Sessions};
 use crate::telemetry::{Direction, Metrics};
 use crate::transfer::{Lanes, PointWatch, TransferThreads};
@@ -36,6 +37,8 @@ pub(crate) struct Daemon {
     pub(crate) loads: TransferThreads,
     pub(crate) metrics: Metrics,
     pub(crate) lifecycle: Lifecycle,
+    /// None: lookups are not recorded.
+    pub(crate) recorder: Option<Recorder>,
     pub(crate) operations: Arc<Operations>,
 }
 
@@ -56,6 +59,8 @@ impl Daemon {
         let pending = Arc::new(PendingLookups::default());
         let metrics = Metrics::default();
         let points = PointWatch::start()?;
+        let recorder = config.record_dir.clone();
+        let recorder = recorder.map(|directory| Recorder::start(directory, config.record_bytes));
         Ok(Arc::new(Self {
             sessions: Sessions::new(
                 Arc::clone(&store),
@@ -78,6 +83,7 @@ impl Daemon {
             operations: Arc::new(Operations::new(metrics.operations.clone())),
             metrics,
             lifecycle: Lifecycle::new(),
+            recorder: recorder.transpose()?,
         }))
     }
 }

@@ -11,6 +11,7 @@ mod lifecycle;
 mod logging;
 mod operation;
 mod operator;
+mod recording;
 mod run;
 mod service;
 mod service_manager;

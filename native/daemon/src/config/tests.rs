@@ -59,7 +59,8 @@ fn what_python_writes_is_read() {
         "verify": "always", "scrub_period_s": 3600.0,
         "ssd": [{"path": "/var/cache/pegaflow", "capacity_bytes": 1_u64 << 40}], "ssd_engine": "psync",
         "ssd_write_budget_bytes": 1_u64 << 41, "ssd_admission": "reused", "ssd_fetch_bytes": 1 << 28,
-        "min_benefit": 1.5, "warm_on_start": true, "lease_ttl_s": 600.0, "copy_threads": 2, "copy_strategy": "plain", "max_rate_bytes_s": 1000000000,
+        "min_benefit": 1.5, "warm_on_start": true, "record_dir": "/var/lib/pegaflow", "record_bytes": 1 << 30,
+        "lease_ttl_s": 600.0, "copy_threads": 2, "copy_strategy": "plain", "max_rate_bytes_s": 1000000000,
         "drain_timeout_s": 10.0, "log_level": "info", "log_format": "json",
         "log_file": "/var/log/pegaflow.log", "pid_file": null,
     });

@@ -1,7 +1,7 @@
 //! `Lookup`, `Release` and `Renew`: the scheduler side's calls.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use pegaflow_core::error::{Error, ErrorKind};
 use pegaflow_core::lease::LeaseId;
@@ -17,8 +17,9 @@ use super::caller::Caller;
 use super::check;
 use super::refusal::{Answer, Refusal};
 use crate::daemon::Daemon;
+use crate::recording::Asked;
 use crate::session::{EngineState, Joined, Role, SchedulerRole, Session};
-use crate::telemetry::BlockCounts;
+use crate::telemetry::{BlockCounts, label};
 
 /// How long the first call waits for blocks from slower tiers before it says "ask again": an engine's scheduler waits for it.
 const FIRST_WAIT: Duration = Duration::from_millis(3);
@@ -73,6 +74,18 @@ pub(super) async fn lookup(
         daemon.leases.grant(session.id, hits.hits, joined.workers, now)?.0
     };
     daemon.metrics.blocks.add(&role.namespace, &blocks);
+    if let Some(recorder) = &daemon.recorder {
+        recorder.record(Asked {
+            time_ms: UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64,
+            namespace: label(&role.namespace),
+            group: request.group,
+            block_bytes: daemon.store.block_bytes(joined.space)?,
+            memory: blocks.memory,
+            ssd: blocks.ssd,
+            hashes: request.hashes.clone(),
+            hash_bytes: request.hash_bytes as usize,
+        });
+    }
     tracing::debug!(request = request.request_id, ?blocks, lease_id, "lookup");
     Ok(answer(daemon, State::Ready, &blocks, lease_id))
 }

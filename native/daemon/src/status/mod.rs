@@ -6,6 +6,7 @@ mod operations;
 mod pool;
 mod readiness;
 mod ssd;
+mod what_if;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -16,6 +17,7 @@ use serde::Serialize;
 use crate::boot::VERSION;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
+use crate::recording::{Recorder, RecordingSnapshot};
 use crate::service_manager;
 use crate::session::EngineSnapshot;
 use crate::telemetry::TransferMetrics;
@@ -26,6 +28,7 @@ use pool::{Checksums, Pool, TakenOver};
 use ssd::Ssd;
 
 pub(crate) use readiness::{Readiness, State};
+pub(crate) use what_if::WhatIf;
 
 /// The form of the document; an incompatible change has another number.
 const SCHEMA: &str = "pegaflow.status/1";
@@ -59,6 +62,9 @@ struct StatusDocument<'a> {
     taken_over: Option<TakenOver>,
     checksums: Checksums,
     blocks: Blocks,
+    what_if: WhatIf,
+    /// None: lookups are not recorded.
+    recording: Option<RecordingSnapshot>,
     saves: Transfers,
     loads: Transfers,
     leases: Leases,
@@ -126,6 +132,8 @@ impl<'a> StatusDocument<'a> {
                 remote: requested.remote,
                 miss: requested.miss,
             },
+            what_if: WhatIf::of(&daemon.store, store.pool.bytes),
+            recording: daemon.recorder.as_ref().map(Recorder::snapshot),
             saves: Transfers::of(&daemon.metrics.saves),
             loads: Transfers::of(&daemon.metrics.loads),
             leases: Leases {

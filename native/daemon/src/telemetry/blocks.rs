@@ -65,18 +65,18 @@ impl BlockRequests {
 }
 
 /// The entry of a namespace in a table by label, whose size is bounded.
-///
-/// The label has enough digits to tell the namespaces of one host apart.
 pub(super) fn entry<'a, V: Default>(table: &'a mut BTreeMap<String, V>, namespace: &[u8; 32]) -> &'a mut V {
-    let label: String = namespace
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let label = label(namespace);
     let has_room = table.len() < NAMESPACES_MAX || table.contains_key(&label);
     table
         .entry(if has_room { label } else { OTHER.to_owned() })
         .or_default()
+}
+
+/// What a namespace is called: it has enough digits to tell those of one host apart.
+pub(crate) fn label(namespace: &[u8; 32]) -> String {
+    let digits = namespace.iter().take(8);
+    digits.map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Collector for BlockRequests {

@@ -9,7 +9,7 @@ mod scrape;
 mod ssd;
 mod transfers;
 
-pub(crate) use blocks::BlockCounts;
+pub(crate) use blocks::{BlockCounts, label};
 pub(crate) use latency::Latency;
 pub(crate) use metrics::Metrics;
 pub(crate) use operations::OperationMetrics;

@@ -19,6 +19,8 @@ use super::blocks::entry;
 use super::ssd;
 use crate::boot::VERSION;
 use crate::daemon::Daemon;
+use crate::recording::RecordingSnapshot;
+use crate::status::WhatIf;
 
 /// Everything that `/metrics` shows.
 #[derive(Debug)]
@@ -77,6 +79,10 @@ impl Collector for Scrape {
             self.0.operations.count() as f64,
         )?;
         self.leases(&mut lines)?;
+        self.what_if(&store, &mut lines)?;
+        if let Some(recorder) = &self.0.recorder {
+            Self::recording(&recorder.snapshot(), &mut lines)?;
+        }
         self.engines(&mut lines)
     }
 }
@@ -247,6 +253,39 @@ impl Scrape {
             "pegaflow_corrupt_blocks",
             "Blocks dropped because a page was not what was saved",
             checksums.corrupt_blocks,
+        )
+    }
+
+    fn what_if(&self, store: &StoreSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let what_if = WhatIf::of(&self.0.store, store.pool.bytes);
+        let parts = what_if.points().iter();
+        let mut family = lines.descriptor(
+            "pegaflow_what_if_hit_ratio",
+            "The part of the blocks asked for that a pool of this size would have hit under lru, about",
+            MetricType::Gauge,
+        )?;
+        for point in parts {
+            let labels = [("pool_bytes", point.pool_bytes.to_string())];
+            ConstGauge::new(point.hit_percent / 100.0).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn recording(recording: &RecordingSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        lines.counter(
+            "pegaflow_recorded_lookups",
+            "Lookups that were recorded",
+            recording.lookups,
+        )?;
+        lines.counter(
+            "pegaflow_recording_left_out_lookups",
+            "Lookups that were not recorded, to keep to the share of a processor or for want of a disk",
+            recording.left_out,
+        )?;
+        lines.gauge(
+            "pegaflow_recording_bytes",
+            "Bytes of the recordings that are there",
+            recording.bytes as f64,
         )
     }
 

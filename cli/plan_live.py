@@ -1,0 +1,39 @@
+"""``pegaflow plan --live``: what pools of other sizes would have hit, as the daemon saw it."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from pegaflow.cli.context import AppContext
+from pegaflow.cli.output import table, write_json, write_line, write_tables
+from pegaflow.errors import PegaflowError
+from pegaflow.units import format_size
+
+if TYPE_CHECKING:
+    from pegaflow.models import Status
+
+
+def show_live(context: AppContext, status: "Status", json: bool) -> None:
+    """The daemon's curve, with a sentence on what twice the pool would bring."""
+    what_if = status.what_if
+    if what_if is None:
+        raise PegaflowError("the daemon knows no curve: restart it with this version")
+    if json:
+        write_json(context, "what-if", asdict(what_if) | {"pool_bytes": status.pool.bytes})
+        return
+    if not what_if.points:
+        write_line(context, "no block was asked for yet: ask again when engines have had requests")
+        return
+    rows = table("pool", "would hit", "")
+    for point in what_if.points:
+        mark = "as it is" if point.pool_bytes == status.pool.bytes else ""
+        rows.add_row(format_size(point.pool_bytes), f"{point.hit_percent:.1f}%", mark)
+    write_tables(context, [rows])
+    parts = {point.pool_bytes: point.hit_percent for point in what_if.points}
+    now = parts.get(status.pool.bytes)
+    twice = parts.get(2 * status.pool.bytes)
+    if now is not None and twice is not None:
+        write_line(
+            context,
+            f"\ntwice the pool would hit {twice - now:.1f} points more, under {what_if.policy}, of "
+            f"{what_if.seen_blocks:,} blocks asked for ({what_if.sampled_blocks:,} sampled).",
+        )

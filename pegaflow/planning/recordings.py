@@ -1,0 +1,45 @@
+"""What a daemon recorded: lines of JSON with hashed ids, and blocks of unknown tokens."""
+
+import json
+from typing import Final
+
+from pegaflow.planning.hashed import RECORDED, hash_ids, parsed
+from pegaflow.planning.lines import Form, ReadOptions, Request, number
+from pegaflow.planning.trace import Trace
+
+RECORDINGS: Final = "lookups-*.jsonl.gz"
+"""The names of the files."""
+_BLOCK_TOKENS: Final = 16
+"""vLLM's own."""
+
+
+def recorded_form(first: str, options: ReadOptions) -> Form | None:
+    """The format, when this is a line of a recording."""
+    try:
+        raw = json.loads(first)
+    except ValueError:
+        return None
+    if not isinstance(raw, dict) or not {"hash_ids", "block_bytes", "namespace"} <= set(raw):
+        return None
+    trace = Trace("recording", options.block_tokens or _BLOCK_TOKENS, RECORDED)
+    trace.block_bytes = int(number(raw, "block_bytes"))
+    if options.block_tokens is None:
+        trace.notes.append(
+            f"blocks are taken to have {_BLOCK_TOKENS} tokens, vLLM's default: give --block-tokens "
+            "if they do not"
+        )
+    others = set[str]()
+
+    def parse(_: int, line: str) -> Request:
+        raw = parsed(line)
+        names = hash_ids(raw)
+        size = number(raw, "block_bytes")
+        if size != trace.block_bytes and not others:
+            others.add(str(raw.get("namespace")))
+            trace.notes.append(
+                f"blocks of namespace {raw.get('namespace')} have {size:g} bytes, those of the "
+                f"first {trace.block_bytes}: they count alike here"
+            )
+        return Request(number(raw, "timestamp") * 1e-3, len(names) * trace.block_tokens, names)
+
+    return trace, parse
