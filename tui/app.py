@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -18,10 +18,11 @@ from textual.widgets import Input
 
 from pegaflow.errors import ConfigError, PegaflowError
 from pegaflow.observe import fleet
+from pegaflow.observe.operator import Operator
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.source import Source
 from pegaflow.observe.thresholds import DEFAULTS, Threshold
-from pegaflow.tui import bars
+from pegaflow.tui import bars, evicting
 from pegaflow.tui.fleet import FleetPanel
 from pegaflow.tui.glyphs import ASCII, UNICODE
 from pegaflow.tui.grid import PanelGrid
@@ -29,6 +30,7 @@ from pegaflow.tui.host import Host
 from pegaflow.tui.keys import KEYS, PANEL_KEYS, checked_keymap
 from pegaflow.tui.panels import PANELS, Panel, TablePanel
 from pegaflow.tui.poller import Poller
+from pegaflow.tui.screens.confirmation import Confirmation, Target
 from pegaflow.tui.screens.help import help_page
 from pegaflow.tui.screens.page import facts_page
 from pegaflow.tui.view import Filter, Preferences, View
@@ -73,6 +75,7 @@ class TopApp(App[None]):
         theme: str | None = None,
         clock: Callable[[], float] = time.time,
         polls: bool = True,
+        operators: Mapping[str, Operator] | None = None,
     ) -> None:
         super().__init__()
         self.animation_level = "none"
@@ -84,6 +87,7 @@ class TopApp(App[None]):
         self.paused = False
         self.shown = 0 if len(sources) > 1 else 1
         """The tab: 0 for the fleet, then the daemons."""
+        self._operators = dict(operators or {})
         self._hidden: set[str] = set()
         self._panels: list[Panel] = []
         self._keys = checked_keymap(keymap or {}, (*self.SHOWN_KEYS, *PANEL_KEYS))
@@ -344,6 +348,31 @@ class TopApp(App[None]):
             self.notify(f"{file} cannot be written: {error.strerror}", severity="error")
         else:
             self.notify(f"wrote {file}")
+
+    def action_evict(self) -> None:
+        """Evict blocks, once the user has typed what of."""
+        host = self.host
+        operator = self._operators.get(host.name)
+        if operator is None or host.now is None or self.shown == 0:
+            why = "choose a daemon first" if self.shown == 0 else "changes need --allow-actions"
+            self.notify(why, severity="warning")
+            return
+
+        def start(chosen: tuple[Target, dict[str, Any]] | None) -> None:
+            if chosen is not None:
+                self._evict(operator, *chosen)
+
+        found = evicting.targets(host.now, self.focused)
+        self.push_screen(Confirmation(host.name, found), start)
+
+    @work(thread=True)
+    def _evict(self, operator: Operator, target: Target, fields: dict[str, Any]) -> None:
+        try:
+            result = operator.do(target.operation, fields)
+        except PegaflowError as error:
+            self.call_from_thread(self.notify, str(error), severity="error", timeout=30)
+        else:
+            self.call_from_thread(self.notify, evicting.sentence(target, result), timeout=30)
 
     def action_host(self, step: int) -> None:
         """The next daemon, or the one before."""

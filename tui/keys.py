@@ -34,6 +34,12 @@ KEYS: Final = (
         "left_square_bracket", "host(-1)", "the daemon before", key_display="[", id="previous-host"
     ),
     Binding("right_square_bracket", "host(1)", "the next daemon", key_display="]", id="next-host"),
+    Binding(
+        "x",
+        "evict",
+        "evict blocks of a tier or of the namespace under the cursor, with --allow-actions",
+        id="evict",
+    ),
     Binding("escape", "back", "back", id="back"),
     Binding("q", "quit", "quit", id="quit"),
 )

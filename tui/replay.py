@@ -28,8 +28,8 @@ _KEYS: Final = (
     Binding("greater_than_sign", "speed(1)", "play faster", key_display=">", id="speed-up"),
     Binding("less_than_sign", "speed(-1)", "play slower", key_display="<", id="slow-down"),
 )
-_NOT_HERE: Final = frozenset({"slower", "faster", "read"})
-"""Keys that are about reading daemons."""
+_NOT_HERE: Final = frozenset({"slower", "faster", "read", "evict"})
+"""Keys that are about daemons themselves."""
 
 
 class ReplayApp(TopApp):

@@ -113,6 +113,23 @@ def top(
             show_default=False,
         ),
     ] = None,
+    allow_actions: Annotated[
+        bool,
+        typer.Option(
+            "--allow-actions",
+            help="Let x evict blocks in the live view, once their tier's or namespace's name is "
+            "typed; needs --token-file.",
+        ),
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="The daemon's http_token_file, for --allow-actions.",
+            show_default=False,
+        ),
+    ] = None,
     socket: Socket = None,
     config: ConfigFile = None,
     timeout: Timeout = "2s",
@@ -134,6 +151,10 @@ def top(
     for flag, is_given in {"--headless": headless, "--retention": retention is not None}.items():
         if is_given and record is None:
             raise ConfigError(f"{flag} is about a recording; give --record FILE too")
+    if allow_actions != (token_file is not None):
+        raise ConfigError("--allow-actions and --token-file FILE go together; give both or none")
+    for flag, value in {"--demo": demo, "--replay": replay}.items():
+        _refuse(**{"--allow-actions": allow_actions, flag: value})
     wanted = Look(
         form=form,
         once=once,
@@ -147,6 +168,7 @@ def top(
             keys=settings.keys,
             theme=theme or settings.theme,
         ),
+        token_file=token_file,
     )
     if replay is not None:
         look_back(context, replay, wanted)

@@ -30,6 +30,8 @@ Daemons with names, keys and thresholds of one's own, in ~/.config/pegaflow/top.
   load-p99 = "100,1000"
   [keys]
   pause = "w"
+With x evicting blocks, once the name of what they are of is typed:
+  pegaflow top --allow-actions --token-file /etc/pegaflow/token
 Without a daemon:
   pegaflow top --demo
 

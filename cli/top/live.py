@@ -7,6 +7,7 @@ from typing import Any
 
 from pegaflow.cli.context import AppContext
 from pegaflow.errors import ConfigError
+from pegaflow.observe.operator import Operator
 from pegaflow.observe.player import Player
 from pegaflow.observe.recording import Recording
 from pegaflow.observe.source import Source
@@ -34,11 +35,12 @@ def show(
     sources: Sequence[Source],
     interval_s: float,
     taste: Taste,
+    operators: Mapping[str, Operator],
 ) -> None:
-    """Show the dashboard until the user quits."""
+    """Show the dashboard until the user quits; ``operators`` change daemons, by their names."""
     with _textual():
         from pegaflow.tui.app import TopApp
-    TopApp(sources, interval_s=interval_s, **_options(context, taste)).run()
+    TopApp(sources, interval_s=interval_s, operators=operators, **_options(context, taste)).run()
 
 
 def replay(

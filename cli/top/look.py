@@ -9,8 +9,9 @@ from pegaflow.cli.top.live import Taste, can_be_live, replay, show
 from pegaflow.cli.top.readings import Reading, readings
 from pegaflow.cli.top.writers import check, write
 from pegaflow.observe.history import History
+from pegaflow.observe.operator import Operator
 from pegaflow.observe.recording import RecordedSource, Recorder, Recording
-from pegaflow.observe.source import Source
+from pegaflow.observe.source import HttpSource, Source
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Look:
     count: int | None
     interval_s: float
     taste: Taste
+    token_file: Path | None
+    """The secret that lets the user change daemons; None: nothing is changed."""
 
     @property
     def may_be_live(self) -> bool:
@@ -44,7 +47,7 @@ def look(
         found = [RecordedSource(source, recorder) for source in sources]
     try:
         if wanted.may_be_live and can_be_live(context):
-            show(context, found, wanted.interval_s, wanted.taste)
+            show(context, found, wanted.interval_s, wanted.taste, _operators(sources, wanted))
         else:
             count = 1 if wanted.once else wanted.count
             _write(
@@ -68,6 +71,13 @@ def look_back(context: AppContext, file: Path, wanted: Look) -> None:
         *_, last = found
         found = iter([last])
     _write(context, wanted, found)
+
+
+def _operators(sources: Sequence[Source], wanted: Look) -> dict[str, Operator]:
+    if wanted.token_file is None:
+        return {}
+    found = [source for source in sources if isinstance(source, HttpSource)]
+    return {source.host: Operator(source.find, wanted.token_file) for source in found}
 
 
 def _recorded(recording: Recording, wanted: Look) -> Iterator[Reading]:

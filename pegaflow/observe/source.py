@@ -38,7 +38,8 @@ class HttpSource:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.host = host
-        self._find = find
+        self.find = find
+        """Where the daemon is now."""
         self._timeout_s = timeout_s
         self._clock = clock
         self._client: httpx.Client | None = None
@@ -62,7 +63,7 @@ class HttpSource:
         import httpx
 
         if self._client is None:
-            base = self._find()
+            base = self.find()
             self._client = httpx.Client(base_url=base, timeout=self._timeout_s, trust_env=False)
         url = self._client.base_url.join(path)
         try:

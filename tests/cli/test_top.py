@@ -113,6 +113,12 @@ def test_no_daemon_at_the_socket_is_exit_code_3(pegaflow: CommandLine) -> None:
         (["--demo", "--url", "x:1"], "--demo and --url are given; leave one out"),
         (["--replay", "f", "--url", "x:1"], "--replay and --url are given; leave one out"),
         (["--replay", "/no/file"], "/no/file cannot be replayed ("),
+        (["--allow-actions"], "--allow-actions and --token-file FILE go together"),
+        (["--token-file", "f"], "--allow-actions and --token-file FILE go together"),
+        (
+            ["--allow-actions", "--token-file", "f", "--demo"],
+            "--allow-actions and --demo are given; leave one out",
+        ),
         (["--headless"], "--headless is about a recording; give --record FILE too"),
         (["--record", "f", "--retention", "1s"], "--retention '1s' cannot be used; allowed: a"),
         (["--record", "/no/file"], "the recording /no/file cannot be written: No such file"),

@@ -1,25 +1,12 @@
 """The installed command on a pseudo-terminal, against real daemons."""
 
 import signal
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.cli.installed import BIN, Host
 from tests.tui.terminal import Terminal
-
-
-@pytest.fixture
-def host() -> Iterator[Host]:
-    """A host with no daemon."""
-    with tempfile.TemporaryDirectory(prefix="pega-") as directory:
-        host = Host(Path(directory))
-        try:
-            yield host
-        finally:
-            host.close()
 
 
 @pytest.fixture

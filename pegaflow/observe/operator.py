@@ -1,0 +1,49 @@
+"""Changes of a daemon over HTTP, for those who have its token."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from pegaflow.errors import CallTimeout, ConfigError, Refused, Unreachable
+
+_CONNECT_S: Final = 5.0
+
+
+class Operator:
+    """Does operations on the daemon at the address that ``find`` gives."""
+
+    def __init__(self, find: Callable[[], str], token_file: Path) -> None:
+        self._find = find
+        self._token_file = token_file
+
+    def do(self, operation: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """The result of an operation, once it has ended, however long that takes.
+
+        Raises ``Refused`` with the daemon's sentence, and ``ConfigError`` without a token.
+        """
+        import httpx
+
+        url = f"{self._find()}/v1/operations/{operation}"
+        headers = {"Authorization": f"Bearer {self._token()}"}
+        timeout = httpx.Timeout(None, connect=_CONNECT_S)
+        try:
+            answer = httpx.post(url, json=fields, headers=headers, timeout=timeout, trust_env=False)
+        except httpx.TimeoutException as error:
+            raise CallTimeout(f"{url} did not answer within {_CONNECT_S:g} s") from error
+        except httpx.TransportError as error:
+            raise Unreachable(f"{url} does not answer: {error}") from error
+        try:
+            result: dict[str, Any] = answer.json()
+        except ValueError:
+            result = {}
+        if not answer.is_success:
+            raise Refused(str(result.get("error", f"{url} answered {answer.status_code}")))
+        return result
+
+    def _token(self) -> str:
+        try:
+            return self._token_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"the token file {self._token_file} cannot be read: {error}"
+            ) from error
