@@ -1,7 +1,7 @@
 //! A path between its open and its end: online, or offline and tried again.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, SendError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -122,10 +122,11 @@ impl Life {
                     }
                 }
                 Err(error) if is_first && is_final(&error) => {
-                    self.path.go_offline(error.message());
-                    // Nobody waits for it any more when the disk has answered nothing for long.
-                    drop(opened.send(Err(error)));
-                    return;
+                    let Err(SendError(Err(error))) = opened.send(Err(error)) else {
+                        return;
+                    };
+                    // Nobody has waited for it since its disk answered nothing for long.
+                    error
                 }
                 Err(error) => error,
             };

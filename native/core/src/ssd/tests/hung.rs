@@ -135,3 +135,28 @@ fn a_tier_opens_beside_a_disk_that_hangs_which_comes_when_it_answers() {
     assert!(fixture.has(&hash));
     fixture.close();
 }
+
+#[test]
+fn a_path_that_is_refused_after_its_disk_hung_is_offline_and_can_be_removed() {
+    let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
+    Fixture::open_disk(&dir, &disk).close();
+    let locked = std::fs::File::open(dir.path().join("segment-000000.ssd")).unwrap();
+    locked.lock().unwrap();
+    disk.set(hangs(Some(Call::Read)));
+    let fixture = Fixture::open_disk(&dir, &disk);
+    disk.set(hangs(None));
+    let is_refused = || {
+        let state = fixture.path().state;
+        state
+            .reason()
+            .is_some_and(|reason| reason.contains("is in use by another daemon"))
+    };
+    let end = deadline();
+    while !is_refused() {
+        assert!(Instant::now() < end, "{:?}", fixture.path().state);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let removed = fixture.ssd.remove_path(dir.path(), PathFiles::Keep, deadline());
+    assert_eq!(removed.unwrap(), Evicted::default());
+    fixture.close();
+}
