@@ -94,7 +94,8 @@ pub enum BlockOrder {
     /// Those written last first.
     #[default]
     Recent,
-    /// Those read most often first; equally often read ones as in `Recent`.
+    /// Those read most often first, equally often read ones as in `Recent`. Of reads before a restart those count that were before
+    /// the block was last moved to a new segment.
     Frequent,
 }
 

@@ -26,7 +26,7 @@ use psync::PsyncEngine;
 use uring::UringEngine;
 pub(super) use watched::Watched;
 
-/// Reads and writes that are at the disk at one time, by measurement: more of them make no disk faster that was tried.
+/// Reads of a path that are at the disk at one time, each of a whole block.
 pub(super) const QUEUE_DEPTH: usize = 32;
 
 /// What is to be done.

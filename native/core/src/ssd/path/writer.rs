@@ -23,7 +23,7 @@ use super::{FILE_OVERHEAD, Path, Segment, segment_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
-/// Bytes of blocks that are at the disk at one time: by measurement, more of them make no disk faster that was tried.
+/// Bytes of blocks that are at the disk at one time: some milliseconds of work for a fast disk.
 const UNDER_WAY_BYTES: u64 = 32 << 20;
 /// Smaller blocks go to the disk together, as far as they wait for it.
 const BATCH_BYTES: u64 = 1 << 20;

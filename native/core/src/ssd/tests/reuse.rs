@@ -256,3 +256,32 @@ fn the_oldest_are_evicted_on_request() {
     assert!(fixture.has(&hash));
     fixture.close();
 }
+
+#[test]
+fn uses_outlive_a_restart_as_far_as_a_block_was_moved_for_them() {
+    let dir = TempDir::new().unwrap();
+    let mut fixture = Fixture::open(&dir);
+    let hot = fixture.write();
+    while fixture.path().kept_blocks == 0 {
+        assert!(fixture.has(&hot));
+        fixture.write_many(20);
+    }
+    let last = fixture.write();
+    assert!(fixture.has(&last));
+    let hashes = |fixture: &Fixture| {
+        let blocks = fixture.ssd.blocks(None, BlockOrder::Frequent);
+        blocks.into_iter().map(|block| block.hash).collect::<Vec<_>>()
+    };
+    assert_eq!(hashes(&fixture)[..2], [hot.to_vec(), last.to_vec()]);
+    fixture.close();
+    let fixture = fixture.reopen(None);
+    let after = hashes(&fixture);
+    assert_eq!(after[0], hot);
+    let recent = fixture.ssd.blocks(None, BlockOrder::Recent);
+    let others = recent
+        .into_iter()
+        .map(|block| block.hash)
+        .filter(|hash| *hash != hot);
+    assert!(after[1..].iter().cloned().eq(others));
+    fixture.close();
+}
