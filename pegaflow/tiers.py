@@ -53,7 +53,7 @@ def parts_of(
     found = [part for part in parts(status) if part.tier == tier]
     if not found:
         raise PegaflowError(
-            "the daemon has no ssd tier; start it with --ssd PATH=SIZE"
+            "the daemon has no ssd tier; `pegaflow tier add-path PATH=SIZE` begins one"
             if status.ssd is None
             else "the ssd tier has no path now; `pegaflow tier add-path PATH=SIZE` gives it one"
         )

@@ -25,7 +25,7 @@ def add(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Give the ssd tier one more path.
+    """Give the ssd tier one more path, or its first one.
 
     It holds until the daemon's next start. Blocks of an earlier daemon that are there are found
     again.

@@ -140,7 +140,7 @@ def test_without_an_ssd_tier_it_fails_and_says_how_to_have_one(pegaflow: Command
     pegaflow.daemon = StandInDaemon("/unused", status_answer=json.dumps(status_document(ssd=None)))
     outcome = pegaflow("tier", "evict", "ssd", "10%", "--yes")
     assert (outcome.code, outcome.out) == (1, "")
-    assert "start it with --ssd PATH=SIZE" in outcome.err
+    assert "`pegaflow tier add-path PATH=SIZE` begins one" in outcome.err
 
 
 def test_without_any_path_it_fails_and_says_how_to_have_one(pegaflow: CommandLine) -> None:

@@ -57,7 +57,7 @@ pub struct DaemonConfig {
     /// Seconds in which the background looks at every page once.
     #[serde(default = "default_scrub_period_s")]
     pub scrub_period_s: f64,
-    /// The directories of the ssd tier; none: there is no ssd tier.
+    /// The directories that the ssd tier begins with; none: there is no ssd tier before one is added.
     #[serde(default)]
     pub ssd: Vec<SsdPath>,
     /// How the ssd tier does its I/O.

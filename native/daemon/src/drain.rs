@@ -43,7 +43,8 @@ pub(crate) async fn drain(daemon: Arc<Daemon>) {
 
 /// Brings what is not on ssd there, as far as that gets by `deadline`.
 fn flush(daemon: &Daemon, deadline: Instant) {
-    if daemon.config.ssd.is_empty() {
+    let ssd = daemon.store.ssd().map(|ssd| ssd.snapshot());
+    if ssd.is_none_or(|ssd| ssd.paths.is_empty()) {
         return;
     }
     let mut told = Instant::now();

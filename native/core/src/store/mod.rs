@@ -74,7 +74,10 @@ pub struct Store {
     policy: PolicyKind,
     opened: Instant,
     verify: Verify,
-    tier: Option<Tier>,
+    /// Begins with the store, or with its first path.
+    tier: OnceLock<Tier>,
+    /// Who starts or closes the ssd tier.
+    tier_turn: Mutex<()>,
     taken_over: OnceLock<TakeOver>,
     what_if: WhatIf,
     counts: Counts,
@@ -148,7 +151,8 @@ impl Store {
             policy: config.policy,
             opened: Instant::now(),
             verify: config.verify,
-            tier,
+            tier: tier.map_or_else(OnceLock::new, OnceLock::from),
+            tier_turn: Mutex::new(()),
             taken_over: OnceLock::new(),
             what_if: WhatIf::default(),
             counts: Counts::default(),
@@ -158,7 +162,7 @@ impl Store {
         }
         store.evictor.start(&store)?;
         store.inspector.start(&store, config.scrub_period)?;
-        if let Some(tier) = &store.tier {
+        if let Some(tier) = store.tier.get() {
             tier.start(&store)?;
         }
         store.fit_taken_over()?;
@@ -232,7 +236,8 @@ impl Store {
         self.inspector.stop(Instant::now() + wait);
         self.evictor.join()?;
         self.inspector.join()?;
-        if let Some(tier) = &self.tier {
+        let _turn = self.tier_turn.lock();
+        if let Some(tier) = self.tier.get() {
             tier.close()?;
         }
         let kept = self.pool.close(purge)?;
@@ -262,7 +267,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.evictor.stop();
         self.inspector.stop(Instant::now());
-        if let Some(tier) = &self.tier {
+        if let Some(tier) = self.tier.get() {
             tier.stop();
         }
         self.pool.stop_growing();

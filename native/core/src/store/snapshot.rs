@@ -152,7 +152,7 @@ impl Store {
 
     /// The ssd tier's part of a snapshot; None without one.
     pub fn tier_snapshot(&self) -> Option<TierSnapshot> {
-        self.tier.as_ref().map(Tier::snapshot)
+        self.tier.get().map(Tier::snapshot)
     }
 
     /// Each space's part of a snapshot.

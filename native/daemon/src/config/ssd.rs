@@ -77,16 +77,21 @@ impl DaemonConfig {
             dir: path.path.clone(),
             capacity: path.capacity_bytes,
         });
-        (!self.ssd.is_empty()).then(|| TierConfig {
+        (!self.ssd.is_empty()).then(|| self.tier_on(paths.collect()))
+    }
+
+    /// The ssd tier on these paths.
+    pub(crate) fn tier_on(&self, paths: Vec<SsdPathConfig>) -> TierConfig {
+        TierConfig {
             ssd: SsdConfig {
-                paths: paths.collect(),
+                paths,
                 engine: self.ssd_engine.into(),
                 write_budget: self.ssd_write_budget_bytes,
             },
             admission: self.ssd_admission.into(),
             fetch_bytes: self.ssd_fetch_bytes,
             min_benefit: self.min_benefit,
-        })
+        }
     }
 }
 

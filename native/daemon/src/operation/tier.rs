@@ -68,7 +68,7 @@ pub(super) fn ssd(daemon: &Daemon) -> Result<&Arc<Ssd>> {
     daemon.store.ssd().ok_or_else(|| {
         Error::new(
             ErrorKind::Conflict,
-            "there is no ssd tier: start the daemon with --ssd PATH=SIZE",
+            "there is no ssd tier: `pegaflow tier add-path PATH=SIZE` begins one",
         )
     })
 }

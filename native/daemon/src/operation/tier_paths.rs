@@ -42,13 +42,14 @@ impl Operate for TierAddPath {
     type Outcome = Changed;
 
     fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
-        let ssd = ssd(daemon)?;
-        check_path(&self.path.0, &paths(ssd, None)?)?;
+        let others = daemon.store.ssd().map(|ssd| paths(ssd, None)).transpose()?;
+        check_path(&self.path.0, &others.unwrap_or_default())?;
         ssd_place(&self.path.0)?;
-        ssd.add_path(SsdPathConfig {
+        let path = SsdPathConfig {
             dir: self.path.0.clone(),
             capacity: self.size_bytes.get(),
-        })?;
+        };
+        daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]))?;
         changed(daemon, &self.path)
     }
 }

@@ -9,7 +9,9 @@ use tempfile::TempDir;
 use tonic::Code;
 
 use crate::operations::operate;
+use crate::support::engine::{Engine, Shape, fresh_hashes, lookup_request, packed};
 use crate::support::{Daemon, config};
+use crate::tiers::wait_for;
 
 const SIZE: u64 = 64 << 20;
 
@@ -51,6 +53,56 @@ async fn a_tier_without_any_path_says_how_to_give_it_one() {
     operate(&daemon, &add_path(path)).await.unwrap();
     let flushed = operate(&daemon, &json!({"operation": "tier-flush", "tier": "ssd"})).await;
     flushed.unwrap();
+}
+
+#[tokio::test]
+async fn a_daemon_without_an_ssd_tier_gets_one_with_its_first_path() {
+    let disk = TempDir::new().unwrap();
+    let daemon = Daemon::start();
+    let shape = Shape::new();
+    let mut engine = Engine::start(daemon.socket(), &shape).await;
+    let hashes = fresh_hashes(8);
+    engine.save(&hashes, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    let contents: Vec<_> = (0..8)
+        .map(|block| engine.workers[0].memory.block(block))
+        .collect();
+    assert_eq!(daemon.status().await["ssd"], Value::Null);
+    let flush = json!({"operation": "tier-flush", "tier": "memory"});
+    let refused = operate(&daemon, &flush).await.unwrap_err();
+    assert!(refused.message().contains("tier add-path"), "{refused}");
+
+    for name in ["one", "two"] {
+        let path = disk.path().join(name);
+        operate(&daemon, &add_path(path.to_str().unwrap())).await.unwrap();
+    }
+    let drained = operate(&daemon, &json!({"operation": "tier-drain", "tier": "memory"})).await;
+    assert_eq!(drained.unwrap()["blocks"], 8);
+    let request = lookup_request(engine.scheduler.id(), packed(&hashes));
+    let (found, _) = wait_for(&mut engine, &request).await;
+    assert_eq!((found.memory_blocks, found.ssd_blocks), (0, 8));
+    let blocks = [20, 21, 22, 23, 24, 25, 26, 27];
+    engine.workers[0].load(found.lease_id, 0, &blocks).await.unwrap();
+    let loaded: Vec<_> = blocks
+        .iter()
+        .map(|block| engine.workers[0].memory.block(*block))
+        .collect();
+    assert!(loaded == contents);
+    assert_eq!(daemon.status().await["ssd"]["paths"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_stop_brings_all_to_a_path_that_was_added() {
+    let disk = TempDir::new().unwrap();
+    let path = disk.path().join("ssd");
+    let daemon = Daemon::start();
+    operate(&daemon, &add_path(path.to_str().unwrap())).await.unwrap();
+    let shape = Shape::new();
+    let mut engine = Engine::start(daemon.socket(), &shape).await;
+    engine.save(&fresh_hashes(8), &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    drop(engine);
+    daemon.stop().await;
+    let daemon = Daemon::start_with(with_path(&disk));
+    assert_eq!(daemon.status().await["ssd"]["blocks"], 8);
 }
 
 #[tokio::test]

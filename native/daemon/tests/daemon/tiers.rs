@@ -47,7 +47,7 @@ async fn ask(engine: &mut Engine, request: &LookupRequest) -> LookupResponse {
 }
 
 /// Asks again and again, as clients do; the answer, and how often it was "pending".
-async fn wait_for(engine: &mut Engine, request: &LookupRequest) -> (LookupResponse, u32) {
+pub(crate) async fn wait_for(engine: &mut Engine, request: &LookupRequest) -> (LookupResponse, u32) {
     for pending in 0.. {
         let answer = ask(engine, request).await;
         if answer.state() != State::Pending {

@@ -227,7 +227,7 @@ impl Fetches {
 fn run(shared: &Shared, store: &Weak<Store>) {
     while let Some(next) = wait(shared) {
         let Some(store) = store.upgrade() else { return };
-        if let Some(tier) = &store.tier {
+        if let Some(tier) = store.tier.get() {
             store.begin_fetch(tier, next);
         }
     }
@@ -277,7 +277,7 @@ impl Store {
 
     /// A job has ended.
     pub(super) fn end_fetch(&self, key: &BlockKey, bytes: u64, outcome: &std::result::Result<Hits, Failure>) {
-        if let Some(tier) = &self.tier {
+        if let Some(tier) = self.tier.get() {
             let counted = outcome.as_ref().map(|_| bytes);
             tier.fetches.counts.count(counted.map_err(|failure| *failure));
             tier.settle(key, bytes, outcome);

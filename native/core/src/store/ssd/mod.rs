@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 
 use super::Store;
 use super::space::Space;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::BlockKey;
 use crate::ssd::{Extent, Ssd, SsdConfig, SsdSpaceId};
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering};
 use fetch::Fetches;
 use warm::Warming;
 use worth::LastFetch;
@@ -138,6 +138,29 @@ impl Tier {
 impl Store {
     /// The disks of the ssd tier, if there is one.
     pub fn ssd(&self) -> Option<&Arc<Ssd>> {
-        self.tier.as_ref().map(|tier| &tier.ssd)
+        self.tier.get().map(|tier| &tier.ssd)
+    }
+
+    /// Opens the ssd paths of `config` while the store works. What else it says is of a tier that begins with them.
+    ///
+    /// # Errors
+    /// As [`Ssd::add_path`]; `Conflict` for a store that is closed.
+    pub fn add_ssd_paths(self: &Arc<Self>, config: TierConfig) -> Result<()> {
+        let _turn = self.tier_turn.lock();
+        if self.is_closing.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "the store is closed: nothing is added any more",
+            ));
+        }
+        if let Some(ssd) = self.ssd() {
+            return config
+                .ssd
+                .paths
+                .into_iter()
+                .try_for_each(|path| ssd.add_path(path));
+        }
+        let opened = Tier::open(config, self.pool.state().bytes)?;
+        self.tier.get_or_init(|| opened).start(self)
     }
 }

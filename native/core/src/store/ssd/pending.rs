@@ -75,14 +75,14 @@ impl Store {
         let mut on_ssd = Vec::new();
         let began = Instant::now();
         let mut prefix = self.pin_prefix(space, hashes, |space, key, number| {
-            let extent = self.tier.as_ref()?.find(space, &key)?;
+            let extent = self.tier.get()?.find(space, &key)?;
             on_ssd.push(Wanted { key, extent, number });
             Some(())
         })?;
         let hash_bytes = prefix.space().geometry.hash_bytes as usize;
         let found = hashes.chunks_exact(hash_bytes).take(prefix.len());
         self.offer_reused(found.map(|hash| BlockKey::new(space, hash)));
-        let Some(tier) = self.tier.as_ref().filter(|_| !on_ssd.is_empty()) else {
+        let Some(tier) = self.tier.get().filter(|_| !on_ssd.is_empty()) else {
             return Ok(Found::Ready(TierHits {
                 hits: prefix.into_hits(),
                 ssd_blocks: 0,
@@ -138,7 +138,7 @@ impl PendingLookup {
     pub fn is_overdue(&self, now: Instant) -> bool {
         let is_stalled = |tier: &Tier| tier.fetches.load().is_stalled(now);
         now.saturating_duration_since(self.began) >= WAIT_MOST
-            || self.store.tier.as_ref().is_some_and(is_stalled)
+            || self.store.tier.get().is_some_and(is_stalled)
     }
 
     /// Ends the wait: the prefix that is there by now.
@@ -183,7 +183,7 @@ impl PendingLookup {
     }
 
     fn leave(&self, blocks: &[FetchedBlock]) {
-        if let Some(tier) = &self.store.tier {
+        if let Some(tier) = self.store.tier.get() {
             let missing = blocks.iter().filter(|block| !block.has_arrived);
             tier.fetches.leave(&self.arrivals, missing.map(|block| block.key));
         }

@@ -183,7 +183,7 @@ impl Store {
         }
         let (store, handle) = (Arc::clone(self), Arc::clone(&warm));
         let thread = thread::Builder::new().name("warm".into()).spawn(move || {
-            if let Some(tier) = &store.tier {
+            if let Some(tier) = store.tier.get() {
                 Run::new(&store, tier, &handle, &request).run(plan);
             }
             handle.end();
@@ -195,7 +195,7 @@ impl Store {
 
     /// The warming that goes on, or the last one.
     pub fn warming(&self) -> Option<Arc<Warm>> {
-        self.tier.as_ref()?.warming.current()
+        self.tier.get()?.warming.current()
     }
 
     fn plan(&self, tier: &Tier, request: &WarmRequest, warm: &Warm) -> Vec<Planned> {

@@ -163,7 +163,7 @@ enum Work {
 fn run(signal: &Arc<Signal>, store: &Weak<Store>) {
     while let Some(work) = next(signal) {
         let Some(store) = store.upgrade() else { return };
-        let Some(tier) = &store.tier else { return };
+        let Some(tier) = store.tier.get() else { return };
         match work {
             Work::Write(key) => store.write_block(tier, signal, &key),
             Work::Look(from) => {
@@ -228,7 +228,7 @@ fn wait_for_share(signal: &Signal, most_bytes: u64) -> bool {
 impl Store {
     /// A page has its checksum now: its block is to be written once all its pages have.
     pub(in crate::store) fn offer_sealed(&self, space: &Space, block: BlockId, key: BlockKey) {
-        if let Some(tier) = &self.tier
+        if let Some(tier) = self.tier.get()
             && tier.admission == Admission::All
             && self.checksums_of(space, block).is_some()
         {
@@ -238,7 +238,7 @@ impl Store {
 
     /// A lookup has found these blocks in the pool.
     pub(super) fn offer_reused(&self, keys: impl Iterator<Item = BlockKey>) {
-        if let Some(tier) = &self.tier
+        if let Some(tier) = self.tier.get()
             && tier.admission == Admission::Reused
         {
             tier.writer.add(keys);
@@ -247,10 +247,10 @@ impl Store {
 
     /// The tier of this store.
     pub(in crate::store) fn tier(&self) -> Result<&Tier> {
-        self.tier.as_ref().ok_or_else(|| {
+        self.tier.get().ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
-                "there is no ssd tier: start the daemon with an ssd path",
+                "there is no ssd tier: give it a path with `pegaflow tier add-path PATH=SIZE`, or start the daemon with one",
             )
         })
     }
@@ -259,7 +259,7 @@ impl Store {
     pub(in crate::store) fn is_on_ssd(&self, space: &Space, block: BlockId) -> bool {
         let slot = self.index.slot(block, 0);
         let key = slot.and_then(|slot| self.first_page_at(slot));
-        let tier = self.tier.as_ref();
+        let tier = self.tier.get();
         tier.zip(key)
             .is_some_and(|(tier, key)| tier.find(space, &key).is_some())
     }
@@ -289,7 +289,10 @@ impl Store {
                 return;
             }
             let Some(hits) = self.pin_one(&space, key) else {
-                counts.evicted.fetch_add(1, Ordering::Relaxed);
+                // A write of an earlier offer may have ended since, and the block been evicted after it.
+                if !tier.ssd.contains(id, hash) {
+                    counts.evicted.fetch_add(1, Ordering::Relaxed);
+                }
                 return;
             };
             let pages: Option<_> = (0..space.shards.len())

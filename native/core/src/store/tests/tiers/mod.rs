@@ -1,9 +1,11 @@
 //! The pool and the ssd tier together, on a real directory.
 
 mod admission;
+mod beginning;
 mod corrupt;
 mod faults;
 mod fetching;
+mod model;
 mod stress;
 mod warming;
 mod worth;
