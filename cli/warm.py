@@ -56,8 +56,8 @@ def warm(
         typer.Option(
             "--order",
             metavar="ORDER",
-            help="recent: those written last first; frequent: those read most often first, of which "
-            "a restart forgets all reads since a block was last moved on the disk.",
+            help="recent: those written last first; frequent: those read most often first, of "
+            "which a restart forgets all reads since a block was last moved on the disk.",
         ),
     ] = "recent",
     rate: Annotated[
