@@ -22,6 +22,7 @@ mod snapshot;
 mod tests;
 mod tier;
 mod verify;
+mod workers;
 
 pub use block::{
     BlockOrder, BlockWrite, Evicted, PathFiles, Priority, ReadDone, Refused, SsdBlock, SsdSpace, SsdSpaceId,

@@ -198,7 +198,7 @@ fn end(path: &Arc<Path>, read: Read, priority: Priority, time: Duration, bytes: 
     path.counts.reads.add(time);
     path.reads.ended(priority);
     path.reads.begin(path);
-    path.tier.checkers.add(read, result);
+    path.tier.checkers.give((read, result));
 }
 
 impl PagePtr {

@@ -33,7 +33,7 @@ impl Tier {
             index: Mutex::default(),
             queue: WriteQueue::default(),
             budget: Budget::new(config.write_budget),
-            checkers: Checkers::start()?,
+            checkers: Checkers::start_checking()?,
             refused: Default::default(),
             paths: RwLock::default(),
             engines,
