@@ -98,6 +98,7 @@ def _ssd(status: Status) -> Iterator[tuple[str, str]]:
         yield "" if number else "ssd", text + (")" if path.direct else ", buffered)")
         if path.reason:
             yield "", path.reason
+    yield from (("", sentence) for sentence in status.ssd.shortages)
     rates = (
         f"reads {format_size(int(status.ssd.read_bytes_per_s))}/s, "
         f"writes {format_size(int(status.ssd.write_bytes_per_s))}/s"

@@ -274,6 +274,8 @@ class Ssd:
     fetches: SsdFetches
     warming: Warming | None
     paths: tuple[SsdPath, ...]
+    shortages: tuple[str, ...] = ()
+    """Sentences on file systems that have less room than their paths may take."""
 
 
 @dataclass(frozen=True)

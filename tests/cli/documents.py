@@ -201,6 +201,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
         ],
         "ssd": {
             "paths": [ssd_path("/mnt/nvme0/pegaflow")],
+            "shortages": ['"/mnt/nvme0/pegaflow" may take more than there is'],
             "blocks": 512,
             "bytes": 512 << 20,
             "queued_write_bytes": 4 << 20,

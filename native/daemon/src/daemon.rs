@@ -15,6 +15,7 @@ use crate::lifecycle::Lifecycle;
 use crate::operation::Operations;
 use crate::recording::Recorder;
 use crate::session::{PendingLookups, Sessions};
+use crate::ssd_room::SsdRoom;
 use crate::telemetry::{Direction, Metrics};
 use crate::transfer::{Lanes, PointWatch, TransferThreads};
 
@@ -40,6 +41,7 @@ pub(crate) struct Daemon {
     /// None: lookups are not recorded.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) operations: Arc<Operations>,
+    pub(crate) ssd_room: SsdRoom,
 }
 
 impl Daemon {
@@ -61,7 +63,7 @@ impl Daemon {
         let points = PointWatch::start()?;
         let recorder = config.record_dir.clone();
         let recorder = recorder.map(|directory| Recorder::start(directory, config.record_bytes));
-        Ok(Arc::new(Self {
+        let daemon = Arc::new(Self {
             sessions: Sessions::new(
                 Arc::clone(&store),
                 Arc::clone(&leases),
@@ -83,7 +85,16 @@ impl Daemon {
             operations: Arc::new(Operations::new(metrics.operations.clone())),
             metrics,
             lifecycle: Lifecycle::new(),
+            ssd_room: SsdRoom::default(),
             recorder: recorder.transpose()?,
-        }))
+        });
+        daemon.look_for_room();
+        Ok(daemon)
+    }
+
+    /// Looks whether the ssd tier's file systems can give what its paths may take.
+    pub(crate) fn look_for_room(&self) {
+        let ssd = self.store.ssd().map(|ssd| ssd.snapshot());
+        self.ssd_room.look(&ssd.unwrap_or_default().paths);
     }
 }

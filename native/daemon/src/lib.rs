@@ -17,6 +17,7 @@ mod service;
 mod service_manager;
 mod session;
 mod socket;
+mod ssd_room;
 mod status;
 mod telemetry;
 mod transfer;

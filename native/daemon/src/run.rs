@@ -43,7 +43,7 @@ pub struct Ready {
     pub taken_over_blocks: u64,
     /// Bytes of their pages.
     pub taken_over_bytes: u64,
-    /// Sentences on what is not as it should be, such as a path of the ssd tier that is offline.
+    /// Sentences on what is not as it should be, such as a path of the ssd tier that is offline, or larger than its disk.
     pub warnings: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Ready {
             pool_path: pool.path,
             taken_over_blocks: taken_over.blocks,
             taken_over_bytes: taken_over.bytes,
-            warnings: Readiness::of(daemon).reasons,
+            warnings: [Readiness::of(daemon).reasons, daemon.ssd_room.shortages()].concat(),
         }
     }
 }

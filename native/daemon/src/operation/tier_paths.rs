@@ -50,6 +50,7 @@ impl Operate for TierAddPath {
             capacity: self.size_bytes.get(),
         };
         daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]))?;
+        daemon.look_for_room();
         changed(daemon, &self.path)
     }
 }
@@ -69,6 +70,7 @@ impl Operate for TierRemovePath {
         patiently(progress, |patience| {
             ssd.remove_path(&self.path.0, files, patience)
         })?;
+        daemon.look_for_room();
         Ok(changed)
     }
 }

@@ -62,6 +62,7 @@ impl TierResize {
         patiently(progress, |patience| {
             ssd.resize(&path, self.size_bytes.get(), patience)
         })?;
+        daemon.look_for_room();
         let (size_bytes, evicted_blocks) = look();
         Ok(Resized {
             before_bytes,

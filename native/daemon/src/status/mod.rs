@@ -154,7 +154,7 @@ impl<'a> StatusDocument<'a> {
             ssd: store
                 .tier
                 .take()
-                .map(|tier| Ssd::of(tier, daemon.pending.count(), warming)),
+                .map(|tier| Ssd::of(tier, daemon.pending.count(), warming, daemon.ssd_room.shortages())),
             pool: Pool::of(store),
             gpus: Gpus::of(daemon.gpus.snapshot()),
             config: &daemon.config,

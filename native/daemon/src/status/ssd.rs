@@ -22,6 +22,8 @@ pub(super) struct Ssd {
     writes: Writes,
     fetches: Fetches,
     warming: Option<Warming>,
+    /// Sentences on file systems that are too small.
+    shortages: Vec<String>,
     paths: Vec<SsdPath>,
 }
 
@@ -83,7 +85,12 @@ struct SsdPath {
 
 impl Ssd {
     /// `lookups` wait for it; `warming` is the last one.
-    pub(super) fn of(tier: TierSnapshot, lookups: usize, warming: Option<WarmProgress>) -> Self {
+    pub(super) fn of(
+        tier: TierSnapshot,
+        lookups: usize,
+        warming: Option<WarmProgress>,
+        shortages: Vec<String>,
+    ) -> Self {
         let (writes, fetches) = (&tier.writes, &tier.fetches);
         Self {
             blocks: tier.ssd.blocks,
@@ -116,6 +123,7 @@ impl Ssd {
                 declined_blocks: fetches.declined,
             },
             warming: warming.map(Warming::of),
+            shortages,
             paths: tier.ssd.paths.into_iter().map(SsdPath::of).collect(),
         }
     }

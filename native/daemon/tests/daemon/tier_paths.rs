@@ -166,6 +166,43 @@ fn a_start_on_a_disk_that_is_not_mounted_is_refused() {
     }
 }
 
+#[tokio::test]
+async fn a_path_larger_than_its_disk_is_told_and_works() {
+    const HUGE: u64 = 1 << 50;
+    let disk = TempDir::new().unwrap();
+    let (path, more) = (disk.path().join("ssd"), disk.path().join("more"));
+    let huge = json!([{"path": path, "capacity_bytes": HUGE}]);
+    let daemon = Daemon::start_with(|settings| settings.ssd = serde_json::from_value(huge).unwrap());
+    let shortages = async || daemon.status().await["ssd"]["shortages"].clone();
+    let told = shortages().await;
+    assert_eq!(json!(daemon.ready.warnings), told);
+    let sentence = told[0].as_str().unwrap();
+    assert!(
+        sentence.starts_with(&format!("{path:?} may take 1.0 PiB")),
+        "{sentence}"
+    );
+    assert_eq!(daemon.status().await["state"], "ready");
+    let mut engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    engine.save(&fresh_hashes(1), &[0]).await;
+    let flush = json!({"operation": "tier-flush", "tier": "memory"});
+    assert_eq!(operate(&daemon, &flush).await.unwrap()["blocks"], 1);
+
+    let resize = |bytes: u64| json!({"operation": "tier-resize", "tier": "ssd", "size_bytes": bytes});
+    operate(&daemon, &resize(SIZE)).await.unwrap();
+    assert_eq!(shortages().await, json!([]));
+    let mut add = add_path(more.to_str().unwrap());
+    add["size_bytes"] = HUGE.into();
+    operate(&daemon, &add).await.unwrap();
+    let told = shortages().await;
+    assert!(
+        told[0].as_str().unwrap().contains(more.to_str().unwrap()),
+        "{told}"
+    );
+    let remove = json!({"operation": "tier-remove-path", "path": more});
+    operate(&daemon, &remove).await.unwrap();
+    assert_eq!(shortages().await, json!([]));
+}
+
 #[test]
 fn the_start_warns_of_a_path_that_is_offline() {
     // Nobody can make a directory there.
