@@ -23,6 +23,7 @@ mod leases;
 mod metrics;
 mod one_daemon;
 mod operations;
+mod path_offline;
 mod restarted;
 mod revoke;
 mod round_trip;
