@@ -24,38 +24,47 @@ _OWN_SHARE: Final = 8
 """A suffix is that part of its prefix's length."""
 _POOL_OF_PREFIXES: Final = 1.5
 """Room in the pool, all engines together, for so many times the prefixes."""
+_ORDER: Final = 1
+"""The seed of the order of prefixes: all arrangements are asked for them in the same one."""
 _PARTS_OF_PROMPTS: Final = 4
 """An engine's own cache holds about a prompt and the steps under way."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Requests that share prefixes, in the order in which they come."""
+    """Rounds of a request for each prefix; one begins when the one before is answered and saved."""
 
     engines: int
     prefixes: int
-    requests: int
+    rounds: int
+
+    @property
+    def requests(self) -> int:
+        """Of all engines and rounds."""
+        return self.prefixes * self.rounds
 
     @classmethod
     def of(cls, engines: int, *, is_quick: bool) -> "Traffic":
         """More prefixes than one engine's part of the pools holds."""
         per_engine = 2 if is_quick else 4
         prefixes = per_engine * engines
-        return cls(engines, prefixes, prefixes * (3 if is_quick else 6))
+        return cls(engines, prefixes, 3 if is_quick else 6)
 
-    def jobs(self, plan: ModelPlan, routing: Routing, source: random.Random) -> list[list[Job]]:
-        """Each engine's requests; the same prefixes and order of prefixes in each routing."""
+    def jobs(
+        self, plan: ModelPlan, routing: Routing, source: random.Random
+    ) -> Iterator[list[list[Job]]]:
+        """Each round's requests by engine; the same order of prefixes in each routing."""
         own = plan.tokens // _OWN_SHARE
         prefixes = [
             random_prompt(source, plan.tokens - own, plan.vocabulary) for _ in range(self.prefixes)
         ]
-        order = [number % self.prefixes for number in range(self.requests)]
-        source.shuffle(order)
-        jobs: list[list[Job]] = [[] for _ in range(self.engines)]
-        for number, prefix in enumerate(order):
-            engine = (number if routing == "round-robin" else prefix) % self.engines
-            jobs[engine].append(Job(_joined(prefixes[prefix], source, own, plan), _GENERATE))
-        return jobs
+        order = random.Random(_ORDER)
+        for _ in range(self.rounds):
+            jobs: list[list[Job]] = [[] for _ in range(self.engines)]
+            for number, prefix in enumerate(order.sample(range(self.prefixes), self.prefixes)):
+                engine = (number if routing == "round-robin" else prefix) % self.engines
+                jobs[engine].append(Job(_joined(prefixes[prefix], source, own, plan), _GENERATE))
+            yield jobs
 
 
 def _joined(prefix: Prompt, source: random.Random, own: int, plan: ModelPlan) -> Prompt:
@@ -181,21 +190,23 @@ class _Bench:
         engines: Sequence[VllmEngine],
         daemons: Sequence[BenchDaemon],
     ) -> Cell:
-        jobs = self.traffic.jobs(self.plan, routing, random.SystemRandom())
+        asked = made = cached = 0
         began = time.monotonic()
-        for engine, own in zip(engines, jobs, strict=True):
-            engine.send(own)
-        results = [result for engine in engines for result in engine.results()]
+        for jobs in self.traffic.jobs(self.plan, routing, random.SystemRandom()):
+            for engine, own in zip(engines, jobs, strict=True):
+                engine.send(own)
+            results = [result for engine in engines for result in engine.results()]
+            for number, engine in enumerate(engines):
+                engine.settle(daemons[number % len(daemons)])
+            asked += sum(len(job.prompt) for own in jobs for job in own)
+            made += sum(len(result.tokens) for result in results)
+            cached += sum(result.cached for result in results)
         seconds = time.monotonic() - began
-        for number, engine in enumerate(engines):
-            engine.settle(daemons[number % len(daemons)])
-        asked = sum(len(job.prompt) for own in jobs for job in own)
-        made = sum(len(result.tokens) for result in results)
         cell = Cell(
             pools=pools,
             routing=routing,
             tokens_s=round((asked + made) / seconds, 1),
-            hit_rate=round(sum(result.cached for result in results) / asked, 4),
+            hit_rate=round(cached / asked, 4),
         )
         self.say(f"{pools} pools, {routing}: {cell.tokens_s} tokens/s, {cell.hit_rate:.1%} hits")
         return cell

@@ -17,6 +17,8 @@ def commands(section: str) -> list[list[str]]:
 
 
 def test_the_ssd_tier_s_commands_work_as_written(host: Host) -> None:
+    for disk in ("nvme0", "nvme1"):
+        (host.directory / disk).mkdir()
     for program, *words in commands("SSD tier"):
         assert program == "pegaflow"
         # Only the disks differ.
