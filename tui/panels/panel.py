@@ -4,7 +4,9 @@ from functools import lru_cache
 from typing import ClassVar
 
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.visual import Visual
 from textual.widget import Widget
 
 from pegaflow.tui.drawing import signed
@@ -27,8 +29,9 @@ class Panel(Widget, can_focus=True):
         super().__init__(id=self.NAME)
         self.digit = digit
         self.view: View | None = None
-        self._drawn = Content("")
-        self._height = 1
+        self._lines: list[Content] = []
+        self._strips: dict[int, Strip] = {}
+        """Lines as they are on the terminal, so that those that stay as they are cost nothing."""
         self.border_title = f"{digit} {self.TITLE}"
 
     def lines(self, view: View, width: int) -> list[Content]:
@@ -49,14 +52,28 @@ class Panel(Widget, can_focus=True):
 
     def render(self) -> Content:
         """The lines that were drawn last."""
-        return self._drawn
+        return Content("\n").join(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        """One of the lines, on the terminal."""
+        if (strip := self._strips.get(y)) is None:
+            line = self._lines[y] if y < len(self._lines) else Content("")
+            (strip,) = Visual.to_strips(self, line, self.size.width, 1, self.visual_style)
+            self._strips[y] = strip
+        return strip
+
+    def notify_style_update(self) -> None:
+        """Draw in the new colours."""
+        self._strips.clear()
+        super().notify_style_update()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as its lines, which are never folded."""
-        return self._height
+        return max(len(self._lines), 1)
 
     def on_resize(self) -> None:
         """Draw for the new width."""
+        self._strips.clear()
         self._draw()
 
     @property
@@ -71,11 +88,16 @@ class Panel(Widget, can_focus=True):
         lines = [line.truncate(width) for line in self.lines(self.view, width)]
         if self.view.preferences.compact and not self.is_maximised:
             lines = lines[:3]
-        drawn = Content("\n").join(lines)
-        if not drawn.is_same(self._drawn):
-            is_as_high = len(lines) == self._height
-            self._drawn, self._height = drawn, len(lines)
-            self.refresh(layout=not is_as_high)
+        before, self._lines = self._lines, lines
+        if len(lines) != len(before):
+            self._strips.clear()
+            self.refresh(layout=True)
+            return
+        changed = [y for y, line in enumerate(lines) if not line.is_same(before[y])]
+        for y in changed:
+            self._strips.pop(y, None)
+        if changed:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
 
 def sentence(text: str, width: int) -> list[Content]:
