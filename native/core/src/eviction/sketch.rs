@@ -6,21 +6,25 @@ const COUNTERS_PER_WORD: usize = 16;
 const COUNTER_BITS: usize = 4;
 const MOST: u64 = 15;
 const LOWER_BITS: u64 = 0x7777_7777_7777_7777;
-/// All counts are halved after so many uses for each counter of a row.
-const USES_PER_COUNTER: usize = 10;
+/// Most fingerprints that come are of blocks that are never kept: so many counters of a row for each kept one tell them apart.
+const COUNTERS_PER_BLOCK: usize = 2;
+/// All counts are halved after so many uses for each block.
+const USES_PER_BLOCK: usize = 10;
 const LEAST_WORDS: usize = 64;
 const SEEDS: [u32; ROWS] = [0x9e37_79b1, 0x85eb_ca6b, 0xc2b2_ae35, 0x27d4_eb2f];
 
 #[derive(Debug, Default)]
 pub(super) struct Sketch {
     rows: [Vec<u64>; ROWS],
+    blocks: usize,
     uses: usize,
 }
 
 impl Sketch {
-    /// Has at least so many counters in each row.
-    pub(super) fn reserve(&mut self, counters: usize) {
-        let words = counters
+    /// Has room for the counts of what comes while so many blocks are kept.
+    pub(super) fn reserve(&mut self, blocks: usize) {
+        self.blocks = self.blocks.max(blocks);
+        let words = (blocks * COUNTERS_PER_BLOCK)
             .div_ceil(COUNTERS_PER_WORD)
             .next_power_of_two()
             .max(LEAST_WORDS);
@@ -36,16 +40,19 @@ impl Sketch {
 
     /// The fingerprint was seen.
     pub(super) fn add(&mut self, fingerprint: u32) {
+        let least = self.count(fingerprint);
         for (row, seed) in self.rows.iter_mut().zip(SEEDS) {
             let (at, shift) = place(row.len(), fingerprint, seed);
+            // Larger counters are so because of others.
             if let Some(word) = row.get_mut(at)
-                && *word >> shift & MOST < MOST
+                && least < MOST
+                && *word >> shift & MOST == least
             {
                 *word += 1 << shift;
             }
         }
         self.uses += 1;
-        if self.uses >= self.rows[0].len() * COUNTERS_PER_WORD * USES_PER_COUNTER {
+        if self.uses >= self.blocks.max(LEAST_WORDS) * USES_PER_BLOCK {
             self.uses /= 2;
             for word in self.rows.iter_mut().flatten() {
                 *word = *word >> 1 & LOWER_BITS;

@@ -125,6 +125,14 @@ impl EvictionPolicy for TinyLfu {
         token
     }
 
+    fn present(&mut self, token: Token, _fingerprint: u32, now: Tick) {
+        // It was counted when it was asked for.
+        if let Some(node) = self.nodes.get_mut(token) {
+            node.set_used(now);
+            self.use_again(token);
+        }
+    }
+
     fn remove(&mut self, token: Token, _fingerprint: u32) {
         let (queue, nodes) = self.queue(self.parts.get(token));
         queue.unlink(nodes, token);
