@@ -97,6 +97,10 @@ def _of(config: ModelConfig, kv_cache_dtype: str) -> BytesPerToken:
             f"{layers[SLIDING]} layers slide, but all their blocks are counted: a later request "
             "may begin anywhere"
         )
+    if sum(map(bool, (layers[FULL] + layers[BOTH], layers[SLIDING], states))) > 1:
+        parts.append(
+            "vLLM keeps these in several cache groups, which the connector does not cache yet"
+        )
     mixed = kinds - {"mha", "gqa", "mqa", "mla"}
     attention = next(iter(kinds)) if len(kinds) == 1 else "hybrid" if mixed else "gqa"
     return BytesPerToken(size, attention, "; ".join(parts), state_bytes)

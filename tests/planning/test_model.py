@@ -116,6 +116,17 @@ def test_layers_that_slide_are_said_to_be_counted_whole(tmp_path: Path) -> None:
     assert "12 layers slide" in bytes_per_token(written(tmp_path, GPT_OSS_20B)).formula
 
 
+@pytest.mark.parametrize(
+    ("config", "is_cached"),
+    [(LLAMA_31_8B, True), (DEEPSEEK_V3, True), (GPT_OSS_20B, False), (JAMBA, False)],
+)
+def test_what_the_connector_does_not_cache_is_said(
+    tmp_path: Path, config: dict[str, Any], *, is_cached: bool
+) -> None:
+    formula = bytes_per_token(written(tmp_path, config)).formula
+    assert ("does not cache yet" in formula) != is_cached
+
+
 def test_a_shape_stands_in_for_a_file() -> None:
     shape = {"layers": 36, "kv_heads": 8, "head_dim": 128}
     assert bytes_per_token(None, "auto", shape).bytes == 144 << 10
