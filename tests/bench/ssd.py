@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.bench import ssd_warm
 from tests.bench.rows import Row
 
 _NATIVE: Final = Path(__file__).resolve().parents[2] / "native"
@@ -23,6 +24,8 @@ _UNDER_WAY_BYTES: Final = 32 << 20
 _READS: Final = 32
 _WRITE_SHARE: Final = 85.0
 _READ_SHARE: Final = 90.0
+_WARM_SHARE: Final = 85.0
+_WARM_PAGES: Final = "256 KiB pages"
 _RECOVERY_S: Final = 2.0
 _MEMORY_BYTES: Final = 64.0
 _RECOVERED: Final = 1_000_000
@@ -49,6 +52,11 @@ def rows() -> Iterator[Row]:
                 yield Row(row, _median(shares, 1), "%", share, "least")
             else:
                 yield Row(row, "not measured: install fio to compare with it", "%", share, "least")
+    warm = [
+        100 * one[f"ssd warm, {_WARM_PAGES}"] / one[f"ssd read, {_WARM_PAGES}"] for one in rounds
+    ]
+    name = f"ssd warm, {_WARM_PAGES}, share of the tier's random reads"
+    yield Row(name, _median(warm, 1), "%", _WARM_SHARE, "least")
 
 
 def _median(values: Sequence[float], digits: int) -> float:
@@ -72,6 +80,7 @@ def _round(place: Path, beside: bool, recovers: bool) -> dict[str, float]:
     output = subprocess.check_output((*_COMMAND, *arguments), cwd=_NATIVE, text=True)
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     measured = {str(line["name"]): float(line["value"]) for line in lines}
+    measured[f"ssd warm, {_WARM_PAGES}"] = ssd_warm.rate(place, _PAGES[_WARM_PAGES], _BYTES)
     if beside:
         file = place / "fio"
         depth = _UNDER_WAY_BYTES // _WRITE_BYTES

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.units import format_size
+from tests.bench.filling import fill
 from tests.bench.rows import Row
 from tests.engine.daemon import DaemonProcess
 from tests.engine.waiting import wait_until
-from tests.fence.attached_engine import AttachedEngine, fresh_hashes
+from tests.fence.attached_engine import AttachedEngine
 from tests.fence.engine_memory import EngineMemory, Shape
 
 _POOL_BYTES: Final = 8 << 30
@@ -23,7 +24,6 @@ _BATCH: Final = 2_000
 _LOOKUP: Final = 16_000
 """Fewer hashes than the hits that one call tells."""
 
-_CHECKSUMS_S: Final = 300.0
 _BACK_S: Final = 60.0
 _FIRST_ANSWER_S: Final = 1.0
 _ALL_HITS_S: Final = 3.0
@@ -41,7 +41,7 @@ def rows() -> Iterator[Row]:
         DaemonProcess(pool_size=str(pool_bytes)) as daemon,
         AttachedEngine(daemon.socket, EngineMemory(shape)) as engine,
     ):
-        hashes = _fill(daemon, engine, pages)
+        hashes = fill(daemon, engine, pages)
         daemon.kill()
         ended = time.perf_counter()
         daemon.launch()
@@ -53,21 +53,6 @@ def rows() -> Iterator[Row]:
     yield Row(f"{name}: first answer", round(answered - ended, 2), "s", _FIRST_ANSWER_S)
     yield Row(f"{name}: hits on all", round(hit - ended, 2), "s", _ALL_HITS_S)
     yield Row(f"{name}: engine re-attached", round(attached - answered, 2), "s", _ATTACHED_S)
-
-
-def _fill(daemon: DaemonProcess, engine: AttachedEngine, pages: int) -> Sequence[bytes]:
-    hashes = fresh_hashes(pages)
-    engine.memory.refill(range(_BATCH))
-    for start in range(0, pages, _BATCH):
-        batch = hashes[start : start + _BATCH]
-        assert engine.save(batch, range(len(batch))).ok
-    assert daemon.blocks() == pages, "the pool is too small for this measurement"
-    wait_until(
-        lambda: daemon.status()["checksums"]["made_pages"] == pages,
-        "all pages have their checksums",
-        _CHECKSUMS_S,
-    )
-    return hashes
 
 
 def _hit_count(engine: AttachedEngine, hashes: Sequence[bytes]) -> int:

@@ -126,16 +126,23 @@ pub(super) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes the directory of a path.
+/// Makes the directory of a path, and none above it: a disk that is not mounted must not fill the one below.
 pub(super) fn make(dir: &Path) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir);
-    made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => Error::new(
-            ErrorKind::Config,
-            format!("{} is no directory: give the ssd tier one", dir.display()),
-        ),
-        _ => Error::io(format_args!("make {}", dir.display()), error),
-    })
+    match DirBuilder::new().mode(DIR_MODE).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Err(Error::new(
+                ErrorKind::Config,
+                format!("{} is no directory: give the ssd tier one", dir.display()),
+            ))
+        }
+        made => made.map_err(|error| Error::io(format_args!("make {}", dir.display()), error)),
+    }
 }
 
 /// Refuses a directory that has segments, which only a path of its name can have.

@@ -45,3 +45,18 @@ fn segments_without_the_file_that_names_them_are_left_alone() {
     fs::rename(&away, &identity).unwrap();
     assert!(fixture.reopen(None).has(&hash));
 }
+
+#[test]
+fn a_path_whose_disk_is_not_mounted_makes_nothing_in_its_place() {
+    let dir = TempDir::new().unwrap();
+    let mount = dir.path().join("mount");
+    let mut fixture = Fixture::open_config(config(&mount.join("path")));
+    fixture.wait_for_state("offline");
+    assert_eq!(fixture.begin([1; 32]).0, Err(Refused::Offline));
+    assert!(!mount.exists());
+    fs::create_dir(&mount).unwrap();
+    fixture.wait_for_state("online");
+    let hash = fixture.write();
+    assert!(fixture.has(&hash));
+    fixture.close();
+}
