@@ -1,7 +1,7 @@
 //! How often fingerprints were seen lately, about: counters of four bits that many fingerprints share.
 
 /// Each fingerprint has a counter in each row; the least of them counts.
-const ROWS: usize = 4;
+const ROWS: usize = 3;
 const COUNTERS_PER_WORD: usize = 16;
 const COUNTER_BITS: usize = 4;
 const MOST: u64 = 15;
@@ -11,7 +11,7 @@ const COUNTERS_PER_BLOCK: usize = 2;
 /// All counts are halved after so many uses for each block.
 const USES_PER_BLOCK: usize = 10;
 const LEAST_WORDS: usize = 64;
-const SEEDS: [u32; ROWS] = [0x9e37_79b1, 0x85eb_ca6b, 0xc2b2_ae35, 0x27d4_eb2f];
+const SEEDS: [u32; ROWS] = [0x9e37_79b1, 0x85eb_ca6b, 0xc2b2_ae35];
 
 #[derive(Debug, Default)]
 pub(super) struct Sketch {
