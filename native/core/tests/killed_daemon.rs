@@ -4,13 +4,13 @@
 //! This program is both processes, so it has its own `main`.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
+mod killed;
+
 use std::collections::{HashSet, VecDeque};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
 use pegaflow_core::eviction::PolicyKind;
@@ -19,6 +19,8 @@ use pegaflow_core::store::{PageWriter, Reserved, SCRUB_PERIOD, Store, StoreConfi
 use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
 use tempfile::TempDir;
+
+use killed::{Daemon, Hash, digits_of, hash_of, say};
 
 /// Kills in a row that one pool lives through.
 const KILLS: usize = 20;
@@ -32,8 +34,6 @@ const BLOCKS: usize = 500;
 /// Pages that may wait for their checksums: a small part of what the small pool holds, so most of it outlives a kill
 /// however slow the machine is.
 const MOST_PENDING: u64 = 50;
-
-type Hash = [u8; 32];
 
 fn main() {
     match std::env::args().collect::<Vec<_>>().as_slice() {
@@ -66,11 +66,10 @@ fn what_is_served_after_kills_under_pressure_is_what_was_saved() {
         let mut daemon = Daemon::start(dir.path(), SMALL_POOL);
         // Every fourth dies while it opens the pool, or soon after; the others once blocks are evicted.
         if kill % 4 != 3 {
-            daemon.wait_for(600, |heard| heard.saved.len());
+            daemon.wait_for(600, "saved");
         }
         thread::sleep(Duration::from_micros(rand::rng().random_range(0..50_000)));
-        let heard = daemon.kill();
-        begun.extend(heard.begun);
+        begun.extend(daemon.kill().take("begin", block_of));
 
         let store = open(dir.path(), SMALL_POOL);
         let hits = served(&store, begun.iter());
@@ -89,8 +88,8 @@ fn what_is_served_after_kills_under_pressure_is_what_was_saved() {
 fn what_has_its_checksum_is_hit_after_a_kill() {
     let dir = TempDir::new_in("/dev/shm").unwrap();
     let mut daemon = Daemon::start(dir.path(), LARGE_POOL);
-    daemon.wait_for(BLOCKS, |heard| heard.checked.len());
-    let checked = daemon.kill().checked;
+    daemon.wait_for(BLOCKS, "checked");
+    let checked = daemon.kill().take("checked", block_of);
 
     let store = open(dir.path(), LARGE_POOL);
     assert_eq!(served(&store, checked.iter()), checked.len());
@@ -181,91 +180,9 @@ fn bytes_of(hash: &Hash, shard: usize, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a daemon said.
-#[derive(Default)]
-struct Heard {
-    /// Blocks that it began to save.
-    begun: HashSet<Block>,
-    /// Blocks that it had saved.
-    saved: HashSet<Block>,
-    /// Blocks whose pages all had their checksums.
-    checked: HashSet<Block>,
-}
-
-/// The process that is killed.
-struct Daemon {
-    process: Child,
-    heard: Arc<Mutex<Heard>>,
-    listener: JoinHandle<()>,
-}
-
-impl Daemon {
-    fn start(dir: &Path, pool_bytes: u64) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .arg("daemon")
-            .arg(dir)
-            .arg(pool_bytes.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap());
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let listener = thread::spawn({
-            let heard = Arc::clone(&heard);
-            move || {
-                output
-                    .lines()
-                    .for_each(|line| heard.lock().unwrap().add(&line.unwrap()))
-            }
-        });
-        Self {
-            process,
-            heard,
-            listener,
-        }
-    }
-
-    /// Waits until so many of the blocks have been heard of.
-    fn wait_for(&mut self, blocks: usize, count: impl Fn(&Heard) -> usize) {
-        let deadline = Instant::now() + Duration::from_secs(120);
-        while count(&self.heard.lock().unwrap()) < blocks {
-            assert!(Instant::now() < deadline, "the daemon does not save");
-            assert!(self.process.try_wait().unwrap().is_none(), "the daemon has ended");
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    /// Kills it; what it had said.
-    fn kill(mut self) -> Heard {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        self.listener.join().unwrap();
-        Arc::into_inner(self.heard).unwrap().into_inner().unwrap()
-    }
-}
-
-impl Heard {
-    /// One line, which a kill may have cut short.
-    fn add(&mut self, line: &str) {
-        let Some((verb, block)) = line.split_once(' ') else {
-            return;
-        };
-        let heard = match verb {
-            "begin" => &mut self.begun,
-            "saved" => &mut self.saved,
-            "checked" => &mut self.checked,
-            _ => return,
-        };
-        heard.extend(block_of(block));
-    }
-}
-
 fn block_of(words: &str) -> Option<Block> {
     let (space, digits) = words.split_once(' ')?;
-    let bytes = digits.as_bytes().chunks_exact(2);
-    let bytes = bytes.map(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-    let hash: Vec<u8> = bytes.collect::<Option<_>>()?;
-    Some((space.parse().ok()?, hash.try_into().ok()?))
+    Some((space.parse().ok()?, hash_of(digits)?))
 }
 
 /// The daemon: saves until it is killed, as fast as pages get their checksums.
@@ -322,8 +239,7 @@ fn save_one(store: &Arc<Store>, spaces: &[SpaceId], sealed: &Mutex<Sealed>) {
     } else {
         random.random_range(0..2)
     };
-    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    let block = format!("{space} {digits}");
+    let block = format!("{space} {}", digits_of(&hash));
     say("begin", &block);
     let shards = SPACES[space].len();
     for (shard, len) in SPACES[space].iter().enumerate() {
@@ -353,8 +269,4 @@ fn save_one(store: &Arc<Store>, spaces: &[SpaceId], sealed: &Mutex<Sealed>) {
     while let Some(block) = sealed.next_checked(made) {
         say("checked", &block);
     }
-}
-
-fn say(verb: &str, block: &str) {
-    writeln!(std::io::stdout().lock(), "{verb} {block}").unwrap();
 }

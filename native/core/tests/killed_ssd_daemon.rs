@@ -9,15 +9,15 @@
     reason = "a test"
 )]
 
+mod killed;
+
 use std::collections::HashSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
@@ -30,6 +30,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
 use tempfile::TempDir;
 
+use killed::{Daemon, Hash, LIMIT, digits_of, hash_of, say};
+
 /// Kills in a row that one path lives through, unless the environment says otherwise.
 const KILLS: usize = 20;
 /// The pages of a block.
@@ -37,9 +39,6 @@ const PAGES: [usize; 2] = [5_000, 12_000];
 /// A path whose segments are used again all the time, and one that has room for all.
 const SMALL: u64 = 32 << 20;
 const LARGE: u64 = 4 << 30;
-const LIMIT: Duration = Duration::from_secs(120);
-
-type Hash = [u8; 32];
 
 fn main() {
     match std::env::args().collect::<Vec<_>>().as_slice() {
@@ -73,12 +72,12 @@ fn survive_kills(capacity: u64) {
         let mut daemon = Daemon::start(dir.path(), capacity);
         // Every fourth dies while it opens the path, or soon after; the others once they write.
         if kill % 4 != 3 {
-            daemon.wait_for(100, |heard| heard.begun.len());
+            daemon.wait_for(100, "begin");
         }
         thread::sleep(Duration::from_micros(rand::rng().random_range(0..100_000)));
-        let heard = daemon.kill();
-        begun.extend(heard.begun);
-        safe.extend(heard.safe);
+        let mut heard = daemon.kill();
+        begun.extend(heard.take("begin", hash_of));
+        safe.extend(heard.take("safe", hash_of));
 
         let (ssd, space) = open(dir.path(), capacity);
         let found = served(&ssd, space, &begun);
@@ -197,88 +196,6 @@ impl Pages {
     }
 }
 
-/// What a daemon said.
-#[derive(Default)]
-struct Heard {
-    /// Blocks that it began to write.
-    begun: HashSet<Hash>,
-    /// Blocks that it said were safe.
-    safe: HashSet<Hash>,
-}
-
-/// The process that is killed.
-struct Daemon {
-    process: Child,
-    heard: Arc<Mutex<Heard>>,
-    listener: JoinHandle<()>,
-}
-
-impl Daemon {
-    fn start(dir: &Path, capacity: u64) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .arg("daemon")
-            .arg(dir)
-            .arg(capacity.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap());
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let listener = thread::spawn({
-            let heard = Arc::clone(&heard);
-            move || {
-                output
-                    .lines()
-                    .for_each(|line| heard.lock().unwrap().add(&line.unwrap()))
-            }
-        });
-        Self {
-            process,
-            heard,
-            listener,
-        }
-    }
-
-    /// Waits until so many of the blocks have been heard of.
-    fn wait_for(&mut self, blocks: usize, count: impl Fn(&Heard) -> usize) {
-        let deadline = Instant::now() + LIMIT;
-        while count(&self.heard.lock().unwrap()) < blocks {
-            assert!(Instant::now() < deadline, "the daemon does not write");
-            assert!(self.process.try_wait().unwrap().is_none(), "the daemon has ended");
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    /// Kills it; what it had said.
-    fn kill(mut self) -> Heard {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        self.listener.join().unwrap();
-        Arc::into_inner(self.heard).unwrap().into_inner().unwrap()
-    }
-}
-
-impl Heard {
-    /// One line, which a kill may have cut short.
-    fn add(&mut self, line: &str) {
-        let Some((verb, digits)) = line.split_once(' ') else {
-            return;
-        };
-        let heard = match verb {
-            "begin" => &mut self.begun,
-            "safe" => &mut self.safe,
-            _ => return,
-        };
-        heard.extend(hash_of(digits));
-    }
-}
-
-fn hash_of(digits: &str) -> Option<Hash> {
-    let bytes = digits.as_bytes().chunks_exact(2);
-    let bytes = bytes.map(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-    bytes.collect::<Option<Vec<u8>>>()?.try_into().ok()
-}
-
 /// The daemon: writes until it is killed, and says after each flush what is safe.
 fn write_for_ever(dir: &Path, capacity: u64) {
     let (ssd, space) = open(dir, capacity);
@@ -287,7 +204,7 @@ fn write_for_ever(dir: &Path, capacity: u64) {
         let hashes: Vec<Hash> = (0..count).map(|_| rand::random()).collect();
         let (sender, ended) = mpsc::channel();
         for hash in &hashes {
-            say("begin", hash);
+            say("begin", &digits_of(hash));
             let done = sender.clone();
             let mut pages = Pages::of(&bytes_of(hash));
             let places = pages.pages();
@@ -310,13 +227,8 @@ fn write_for_ever(dir: &Path, capacity: u64) {
         if rand::random_bool(0.5) {
             ssd.flush(Instant::now() + LIMIT).unwrap();
             for hash in hashes.iter().filter(|hash| ssd.contains(space, *hash)) {
-                say("safe", hash);
+                say("safe", &digits_of(hash));
             }
         }
     }
-}
-
-fn say(verb: &str, hash: &Hash) {
-    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    writeln!(std::io::stdout().lock(), "{verb} {digits}").unwrap();
 }
