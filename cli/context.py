@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
@@ -36,15 +37,20 @@ def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     os.execvpe(argv[0], list(argv), dict(environ))
 
 
+def _open(stream: TextIO | None) -> TextIO:
+    """The stream, or one that takes all, for a process that was started without it."""
+    return stream or Path(os.devnull).open("r+", encoding="utf-8")
+
+
 @dataclass(frozen=True)
 class AppContext:
     """The streams, the environment and the operations of the outside world."""
 
-    stdin: TextIO = field(default_factory=lambda: sys.stdin)
+    stdin: TextIO = field(default_factory=lambda: _open(sys.stdin))
     """Where a confirmation is typed."""
-    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    stdout: TextIO = field(default_factory=lambda: _open(sys.stdout))
     """Results, and nothing else."""
-    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    stderr: TextIO = field(default_factory=lambda: _open(sys.stderr))
     """Messages."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     connect: Callable[[str, float], "Client"] = _connect

@@ -25,7 +25,7 @@ from pegaflow.cli import (
 )
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
-from pegaflow.cli.output import note
+from pegaflow.cli.output import discard_results, note
 from pegaflow.distribution import refuse_strangers
 from pegaflow.errors import PegaflowError
 
@@ -86,7 +86,7 @@ def run(args: Sequence[str], context: AppContext) -> int:
         return ExitCode.INTERRUPTED
     except (BrokenPipeError, SystemExit):
         # Typer ends the process by itself for a broken pipe alone.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_results()
         return ExitCode.OK
 
 
@@ -103,8 +103,9 @@ def serve_alias() -> NoReturn:
 def _exit(code: int) -> NoReturn:
     if code == ExitCode.INTERRUPTED:
         # A thread that waits in the native module must not come back to an interpreter that ends.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 

@@ -1,10 +1,14 @@
 """The only writer of results, to standard output, and of messages, to standard error."""
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pegaflow.cli.context import AppContext
+from pegaflow.errors import PegaflowError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,7 +17,26 @@ if TYPE_CHECKING:
 
 def write_line(context: AppContext, text: str) -> None:
     """One line of a result."""
-    print(text, file=context.stdout, flush=True)
+    with _writing():
+        print(text, file=context.stdout, flush=True)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_results()
+        raise PegaflowError(
+            f"standard output cannot be written: {error.strerror}; the command itself was done"
+        ) from error
+
+
+def discard_results() -> None:
+    """What could not be written is not tried again when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_json(context: AppContext, name: str, document: Mapping[str, Any]) -> None:
@@ -25,7 +48,7 @@ def write_tables(context: AppContext, tables: Iterable["Table"]) -> None:
     """A result of tables, a blank line between them; coloured on a terminal."""
     console = _console(context, context.stdout)
     for number, table in enumerate(tables):
-        with console.capture() as capture:
+        with _writing(), console.capture() as capture:
             console.print(table)
         lines = [line.rstrip() for line in capture.get().splitlines()]
         write_line(context, "\n".join([""] * bool(number) + lines))

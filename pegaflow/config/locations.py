@@ -34,14 +34,24 @@ def find_file(explicit: str | None, environ: Mapping[str, str]) -> Path | None:
                 raise ConfigError(
                     f"the configuration file {path} (from {origin}) is a directory; name a file"
                 )
-            if not path.is_file():
+            if not _is_file(path):
                 raise ConfigError(
                     f"the configuration file {path} (from {origin}) does not exist; "
                     "`pegaflow config init` writes one"
                 )
             return path
     candidates = (user_file(environ), SYSTEM_FILE)
-    return next((path for path in candidates if path is not None and path.is_file()), None)
+    return next((path for path in candidates if path is not None and _is_file(path)), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise ConfigError(
+            f"the configuration file {path} cannot be looked for: {error.strerror}; set HOME or "
+            "XDG_CONFIG_HOME to a directory of yours"
+        ) from error
 
 
 def runtime_directory(environ: Mapping[str, str]) -> Path:

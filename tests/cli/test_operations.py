@@ -83,10 +83,10 @@ def test_namespaces_are_listed_with_their_model(host: Host) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["tier", "flush", "memory"], 1, "start the daemon with --ssd PATH=SIZE"),
+        (["tier", "flush", "memory"], 1, "`pegaflow tier add-path PATH=SIZE` begins one"),
         (["warm"], 1, "ssd"),
-        (["tier", "evict", "ssd", "10%", "--yes"], 1, "--ssd PATH=SIZE"),
-        (["tier", "add-path", "/mnt/a=1gb"], 1, "--ssd PATH=SIZE"),
+        (["tier", "evict", "ssd", "10%", "--yes"], 1, "`pegaflow tier add-path PATH=SIZE`"),
+        (["tier", "add-path", "/mnt/missing/a=1gb"], 2, "mount the disk there"),
         (["namespace", "pin", "ab"], 1, "no namespace begins with ab"),
         (["namespace", "pin", "xyz"], 2, "1 to 64 hexadecimal digits"),
     ],
