@@ -26,13 +26,13 @@ def rate(place: Path, page_bytes: int, total_bytes: int) -> float:
     with DaemonProcess(pool_size=str(room), options=options) as daemon:
         with AttachedEngine(daemon.socket, EngineMemory(shape)) as engine:
             fill(daemon, engine, pages)
-        _command(daemon, "tier", "flush")
+        _command(daemon, "tier", "flush", "memory")
         daemon.kill()
         assert _native.purge(str(daemon.socket), None) > 0
         daemon.start()
         warmed = _command(daemon, "warm", "--from=ssd")
         assert warmed["blocks"] == pages, warmed
-        _command(daemon, "tier", "remove-path", str(place / "tier"), "--delete", "--yes")
+        _command(daemon, "tier", "remove-path", str(place / "tier"), "--delete-files", "--yes")
     return float(warmed["bytes"] / warmed["seconds"] / 1e9)
 
 
