@@ -2,23 +2,24 @@
 //!
 //! It does one transfer after another. What is not synced lies in memory only, as in the cache of a disk.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
 use super::{Action, EngineSource, IoEngine, Op};
 use crate::error::Result;
 use crate::ssd::config::IoEngineKind;
+use crate::ssd::workers::Workers;
 
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;
@@ -146,33 +147,19 @@ impl EngineSource for Vec<(PathBuf, Disk)> {
 #[derive(Debug)]
 pub(in crate::ssd) struct FaultEngine {
     disk: Disk,
-    queue: Arc<Queue>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: Mutex<(VecDeque<Op>, bool)>,
-    more: Condvar,
+    thread: Workers<(Disk, Op)>,
 }
 
 impl FaultEngine {
     pub(in crate::ssd) fn start(disk: Disk) -> Arc<Self> {
-        let queue = Arc::<Queue>::default();
-        let thread = thread::spawn({
-            let (disk, queue) = (disk.clone(), Arc::clone(&queue));
-            move || {
-                while let Some(op) = queue.next() {
-                    disk.wait(Call::of(&op));
-                    let result = disk.transfer(&op);
-                    (op.done)(result);
-                }
-            }
+        let thread = Workers::start("ssd-fault", 1, |(disk, op): (Disk, Op)| {
+            disk.wait(Call::of(&op));
+            let result = disk.transfer(&op);
+            (op.done)(result);
         });
         Arc::new(Self {
             disk,
-            queue,
-            thread: Some(thread),
+            thread: thread.unwrap(),
         })
     }
 }
@@ -183,8 +170,7 @@ impl IoEngine for FaultEngine {
     }
 
     fn submit(&self, op: Op) {
-        self.queue.waiting.lock().0.push_back(op);
-        self.queue.more.notify_one();
+        self.thread.give((self.disk.clone(), op));
     }
 
     fn allocate(&self, file: &File, bytes: u64) -> io::Result<()> {
@@ -200,33 +186,6 @@ impl IoEngine for FaultEngine {
         match self.disk.0.lock().faults.deletions {
             Some(errno) => Err(io::Error::from_raw_os_error(errno)),
             None => std::fs::remove_file(file),
-        }
-    }
-}
-
-impl Queue {
-    fn next(&self) -> Option<Op> {
-        let mut waiting = self.waiting.lock();
-        loop {
-            if let Some(op) = waiting.0.pop_front() {
-                return Some(op);
-            }
-            if waiting.1 {
-                return None;
-            }
-            self.more.wait(&mut waiting);
-        }
-    }
-}
-
-impl Drop for FaultEngine {
-    fn drop(&mut self) {
-        self.queue.waiting.lock().1 = true;
-        self.queue.more.notify_all();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != thread::current().id()
-        {
-            thread.join().unwrap();
         }
     }
 }
