@@ -79,22 +79,26 @@ impl Ring {
         self.open.back_mut().filter(|_| self.has_head)
     }
 
+    /// The number and the bytes of each segment.
+    fn files(&self) -> impl Iterator<Item = (u32, u64)> {
+        let full = self.full.iter().map(|(_, segment)| segment);
+        let open = self.open.iter().map(|open| &open.segment);
+        let draining = self.draining.iter().map(|(segment, _)| segment);
+        let segments = full.chain(open).chain(draining);
+        let free = self.free.iter().map(|free| (free.number, free.bytes));
+        segments
+            .map(|segment| (segment.number, segment.bytes))
+            .chain(free)
+    }
+
     /// Bytes of each segment.
     pub(super) fn sizes(&self) -> impl Iterator<Item = u64> {
-        let full = self.full.iter().map(|(_, segment)| segment.bytes);
-        let open = self.open.iter().map(|open| open.segment.bytes);
-        let draining = self.draining.iter().map(|(segment, _)| segment.bytes);
-        let free = self.free.iter().map(|segment| segment.bytes);
-        full.chain(open).chain(draining).chain(free)
+        self.files().map(|(_, bytes)| bytes)
     }
 
     /// The number of each segment.
     pub(super) fn numbers(&self) -> Vec<u32> {
-        let full = self.full.iter().map(|(_, segment)| segment.number);
-        let open = self.open.iter().map(|open| open.segment.number);
-        let draining = self.draining.iter().map(|(segment, _)| segment.number);
-        let free = self.free.iter().map(|segment| segment.number);
-        full.chain(open).chain(draining).chain(free).collect()
+        self.files().map(|(number, _)| number).collect()
     }
 
     /// Bytes that all files take.
