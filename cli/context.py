@@ -59,5 +59,7 @@ class AppContext:
     """``pegaflow._native.serve``."""
     check: Callable[[str], None] = _check
     """``pegaflow._native.check``."""
+    root: Path = Path("/")
+    """Where the kernel's files are that ``pegaflow doctor`` looks at."""
     execute: Callable[[Sequence[str], Mapping[str, str]], NoReturn] = _execute
     """Becomes another program: its signals and its exit code are this process's."""

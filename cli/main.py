@@ -10,6 +10,7 @@ import typer
 from pegaflow.cli import (
     bench,
     config,
+    doctor,
     namespace,
     plan,
     restart,
@@ -52,6 +53,7 @@ app.add_typer(tier.app, name="tier")
 app.add_typer(namespace.app, name="namespace")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
+app.command("doctor", help=doctor.HELP)(doctor.doctor)
 app.command("version")(version.version)
 
 

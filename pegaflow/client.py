@@ -56,6 +56,12 @@ class Client:
             native = interruptible(lambda: _native.Operation(self.socket, request, self.timeout_s))
         return Operation(native)
 
+    def evict_namespace(self, namespace: str) -> None:
+        """Evict a namespace, which its 64 digits name, from all tiers; returns when it is done."""
+        operation = self.operate("namespace-evict", namespace=namespace)
+        while not isinstance(operation.next(), str):
+            pass
+
     def is_ready(self) -> bool:
         """Whether /readyz says that all of the cache is there."""
         return self._get("/readyz").is_success

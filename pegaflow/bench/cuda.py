@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import random
 import time
+from functools import cached_property
 from typing import Any, Final
 
 from pegaflow.bench.figures import rate
@@ -43,8 +44,14 @@ class CudaDevice:
         self.name = properties["name"].decode()
         self._driver = ctypes.CDLL("libcuda.so.1")
         self._streams = [self._cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
-        self._device = self._cupy.cuda.Memory(2 * _SIZE)
-        self._host = self._cupy.cuda.alloc_pinned_memory(2 * _SIZE)
+
+    @cached_property
+    def _device(self) -> Any:
+        return self._cupy.cuda.Memory(2 * _SIZE)
+
+    @cached_property
+    def _host(self) -> Any:
+        return self._cupy.cuda.alloc_pinned_memory(2 * _SIZE)
 
     def allocate(self, size: int) -> "CudaMemory":
         """Memory for an engine's blocks."""

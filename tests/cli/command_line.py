@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 
 import jsonschema
@@ -132,6 +133,7 @@ class CommandLine:
     daemon: StandInDaemon = field(default_factory=lambda: StandInDaemon("/unused"))
     serve: Callable[[str, Callable[[str], None]], None] = _never_served
     sockets: list[tuple[str, float]] = field(default_factory=list)
+    root: Path = Path("/")
 
     def __call__(self, *args: str, typed: str | None = None) -> Outcome:
         """Run ``pegaflow`` with ``args``, and ``typed`` at a terminal if there is one."""
@@ -149,6 +151,7 @@ class CommandLine:
             connect=self._connect,
             serve=self.serve,
             execute=execute,
+            root=self.root,
         )
         code: int | None = None
         with contextlib.suppress(_Became):
