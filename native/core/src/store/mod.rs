@@ -162,6 +162,7 @@ impl Store {
         }
         store.evictor.start(&store)?;
         store.inspector.start(&store, config.scrub_period)?;
+        store.what_if.start()?;
         if let Some(tier) = store.tier.get() {
             tier.start(&store)?;
         }
@@ -234,8 +235,10 @@ impl Store {
         let _resizing = self.resizing.lock();
         self.evictor.stop();
         self.inspector.stop(Instant::now() + wait);
+        self.what_if.stop();
         self.evictor.join()?;
         self.inspector.join()?;
+        self.what_if.join()?;
         let _turn = self.tier_turn.lock();
         if let Some(tier) = self.tier.get() {
             tier.close()?;
@@ -267,6 +270,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.evictor.stop();
         self.inspector.stop(Instant::now());
+        self.what_if.stop();
         if let Some(tier) = self.tier.get() {
             tier.stop();
         }

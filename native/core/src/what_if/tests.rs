@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::WhatIf;
+use super::{ALL, WhatIf};
 use crate::eviction::PolicyKind;
 use crate::simulate::{Requests, policy};
+use crate::sync::Ordering;
 
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Most that the curve may be off.
@@ -127,4 +128,40 @@ proptest! {
         prop_assert_eq!(curve.seen_blocks, requests.iter().map(|blocks| blocks.len() as u64).sum::<u64>());
         prop_assert!(curve.hit_parts.is_sorted());
     }
+}
+
+#[test]
+fn what_a_thread_counts_meanwhile_is_what_is_counted_when_somebody_asks() {
+    let requests = conversations(5, 6_000, 3);
+    let asked = watched(&requests, 4_000);
+    let meanwhile = WhatIf::with_samples(4_000);
+    meanwhile.start().unwrap();
+    for request in requests.iter() {
+        let fingerprints: Vec<_> = request.blocks.iter().map(|block| fingerprint(*block)).collect();
+        meanwhile.see(&fingerprints, BLOCK_BYTES);
+    }
+    let sizes: Vec<_> = (1..20).map(|step| step * 500 * BLOCK_BYTES).collect();
+    let (asked, curve) = (asked.curve(&sizes), meanwhile.curve(&sizes));
+    meanwhile.stop();
+    meanwhile.join().unwrap();
+    assert_eq!(curve.seen_blocks, requests.blocks() as u64);
+    assert_eq!(curve.seen_blocks, asked.seen_blocks);
+    for (one, other) in curve.hit_parts.iter().zip(&asked.hit_parts) {
+        // The sample falls at other moments.
+        assert!((one - other).abs() < ERROR, "{curve:?}\n{asked:?}");
+    }
+}
+
+#[test]
+fn prompts_that_nobody_counts_are_bounded() {
+    let what_if = WhatIf::with_samples(1_000);
+    for prompt in 0..2_000 {
+        let fingerprints: Vec<_> = (0..1_000)
+            .map(|block| fingerprint(prompt * 1_000 + block))
+            .collect();
+        what_if.see(&fingerprints, BLOCK_BYTES);
+    }
+    // Lookups counted by themselves when there were too many, so not all is sampled any more.
+    assert!(what_if.watched.threshold.load(Ordering::Relaxed) < ALL);
+    assert_eq!(what_if.curve(&[BLOCK_BYTES]).seen_blocks, 2_000_000);
 }
