@@ -5,7 +5,9 @@
 mod boot;
 mod check;
 pub mod config;
+mod connections;
 mod daemon;
+mod descriptors;
 mod drain;
 mod lifecycle;
 mod logging;

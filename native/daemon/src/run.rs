@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use pegaflow_core::error::{Error, Result};
 use pegaflow_core::store::WarmRequest;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::runtime::Builder;
 use tokio::time::{MissedTickBehavior, interval};
@@ -17,7 +16,7 @@ use crate::daemon::Daemon;
 use crate::operator::{self, Operator, Token};
 use crate::socket::SocketPlace;
 use crate::status::Readiness;
-use crate::{check, drain, logging, service, service_manager};
+use crate::{check, descriptors, drain, logging, service, service_manager};
 
 /// How often leases are looked at for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -55,7 +54,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     config.check()?;
     check::ssd_places(&config)?;
     logging::start(&config);
-    raise_descriptor_limit();
+    let connections = descriptors::raise();
     let boot = Boot::new()?;
     let (place, socket) = SocketPlace::take(&config, &boot)?;
     config.http_token_file.as_deref().map(Token::read).transpose()?;
@@ -68,7 +67,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         .build()
         .map_err(|error| Error::io("start the daemon's runtime", error))?;
     let daemon = Daemon::open(config, boot, http_addr)?;
-    let operator = Operator::start(&daemon, http)?;
+    let operator = Operator::start(&daemon, http, connections.http)?;
     if daemon.config.warm_on_start
         && let Err(error) = daemon.store.warm(WarmRequest::default())
     {
@@ -86,7 +85,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         let sweeping = tokio::spawn(sweep(Arc::clone(&daemon)));
         let draining = tokio::spawn(drain::drain(Arc::clone(&daemon)));
         let telling = tokio::spawn(service_manager::keep_told(Arc::clone(&daemon)));
-        let served = service::serve(Arc::clone(&daemon), socket).await;
+        let served = service::serve(Arc::clone(&daemon), socket, connections.socket).await;
         if served.is_err() {
             daemon.lifecycle.drain(false);
         }
@@ -133,19 +132,5 @@ async fn sweep(daemon: Arc<Daemon>) {
             tracing::warn!(expired, "leases ended because nobody renewed them");
         }
         daemon.pending.expire(Instant::now());
-    }
-}
-
-/// Each session needs some descriptors, more in all than the usual limit of 1,024.
-fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    ) {
-        tracing::warn!("cannot raise the limit of open files: {error}");
     }
 }

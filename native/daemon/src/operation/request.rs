@@ -5,7 +5,7 @@ use std::time::Instant;
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::namespace_evict::NamespaceEvict;
 use super::namespace_pin::{NamespacePin, NamespaceUnpin};
@@ -43,6 +43,12 @@ pub(crate) enum Operation {
     Warm(Warm),
 }
 
+/// The name alone, of JSON that may have one.
+#[derive(Debug, Deserialize)]
+struct Named {
+    operation: Option<String>,
+}
+
 impl Operation {
     /// Reads JSON that names the operation in itself.
     ///
@@ -52,17 +58,24 @@ impl Operation {
         serde_json::from_slice(json).map_err(|error| refused(&error))
     }
 
-    /// Reads the fields of the operation `name`; no bytes are no fields.
+    /// Reads the fields of the operation `name`; no bytes are no fields. JSON that names an operation must name this one.
     ///
     /// # Errors
     /// As [`Operation::from_json`].
     pub(crate) fn of_name(name: &str, json: &[u8]) -> Result<Self> {
-        let mut fields: Map<String, Value> = match json.trim_ascii() {
-            [] => Map::new(),
-            json => serde_json::from_slice(json).map_err(|error| refused(&error))?,
+        let json = match json.trim_ascii() {
+            [] => b"{}",
+            json => json,
         };
-        fields.insert(NAME.to_owned(), name.into());
-        serde_json::from_value(Value::Object(fields)).map_err(|error| refused(&error))
+        let own: Named = serde_json::from_slice(json).map_err(|error| refused(&error))?;
+        match own.operation {
+            Some(own) if own != name => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("the body names operation {own:?} and the path {name:?}: leave it out of the body"),
+            )),
+            Some(_) => Self::from_json(json),
+            None => Self::from_json(&with_name(name, json)),
+        }
     }
 
     /// The name that requests and results have.
@@ -117,6 +130,16 @@ impl Operation {
 fn outcome(operation: &impl Operate, daemon: &Daemon, progress: &Progress) -> Result<Value> {
     let outcome = operation.operate(daemon, progress)?;
     serde_json::to_value(outcome).map_err(|error| unwritable(&error))
+}
+
+/// What an object without a name is, with one. It is put at the end: places in the JSON, which errors tell, stay what they are.
+fn with_name(name: &str, object: &[u8]) -> Vec<u8> {
+    let Some(fields) = object.strip_suffix(b"}") else {
+        return object.to_vec();
+    };
+    let comma = if fields.trim_ascii() == b"{" { "" } else { "," };
+    let named = format!("{comma}\"{NAME}\":{}}}", Value::from(name));
+    [fields, named.as_bytes()].concat()
 }
 
 fn refused(error: &serde_json::Error) -> Error {

@@ -4,11 +4,15 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener, ToSocketAddrs};
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
+use rustix::net::listen;
 
 /// The first port that is tried when none is given.
 const FIRST_PORT: u16 = 9_091;
 /// The last one; after it the system chooses.
 const LAST_PORT: u16 = 9_190;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1_024;
 
 /// Listens at the address that was given, or else on loopback at the first port that is free.
 ///
@@ -22,6 +26,8 @@ pub(crate) fn bind(address: Option<&str>) -> Result<TcpListener> {
     listener
         .set_nonblocking(true)
         .map_err(|error| Error::io("serve HTTP", error))?;
+    // Whoever finds the queue full tries again a second later only, and the library's is short.
+    listen(&listener, BACKLOG).map_err(|error| Error::io("serve HTTP", error.into()))?;
     Ok(listener)
 }
 

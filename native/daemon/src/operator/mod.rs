@@ -3,10 +3,10 @@
 mod address;
 mod operate;
 mod routes;
+mod server;
 mod signals;
 mod token;
 
-use std::io;
 use std::net::TcpListener as StdListener;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -27,11 +27,11 @@ use crate::telemetry::Exposition;
 pub(crate) struct Operator(JoinHandle<()>);
 
 impl Operator {
-    /// Starts to serve HTTP, and to react to SIGTERM and SIGINT.
+    /// Starts to serve HTTP, at most so many connections at once, and to react to SIGTERM and SIGINT.
     ///
     /// # Errors
     /// `Io` when the system has no room for it.
-    pub(crate) fn start(daemon: &Arc<Daemon>, listener: StdListener) -> Result<Self> {
+    pub(crate) fn start(daemon: &Arc<Daemon>, listener: StdListener, connections: usize) -> Result<Self> {
         let io = |error| Error::io("start the operators' thread", error);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(io)?;
         let entered = runtime.enter();
@@ -40,13 +40,11 @@ impl Operator {
         drop(entered);
         let daemon = Arc::clone(daemon);
         let work = async move {
-            let served = tokio::select! {
-                served = serve(&daemon, listener) => served,
-                () = signals.drain_or_end(&daemon) => Ok(()),
-                () = daemon.lifecycle.wait_ended() => Ok(()),
-            };
-            if let Err(error) = served {
-                tracing::error!("HTTP is not served any more: {error}");
+            let router = routes::router(Arc::clone(&daemon), Exposition::new(&daemon));
+            tokio::select! {
+                never = server::serve(router, listener, connections) => match never {},
+                () = signals.drain_or_end(&daemon) => {}
+                () = daemon.lifecycle.wait_ended() => {}
             }
         };
         let thread = thread::Builder::new().name("pega-operator".to_owned());
@@ -59,9 +57,4 @@ impl Operator {
             tracing::error!("the operators' thread panicked");
         }
     }
-}
-
-async fn serve(daemon: &Arc<Daemon>, listener: TcpListener) -> io::Result<()> {
-    let router = routes::router(Arc::clone(daemon), Exposition::new(daemon));
-    axum::serve(listener, router).await
 }

@@ -31,7 +31,7 @@ pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition) -> Router {
         .route("/v1/status", get(async move || status_document(&for_status)))
         .route(
             &format!("{OPERATIONS}{{name}}"),
-            post(async move |name, headers, body| operate(daemon, name, headers, body).await)
+            post(async move |name, usage, request| operate(daemon, name, usage, request).await)
                 .layer(DefaultBodyLimit::max(BODY_BYTES_MAX)),
         )
         .fallback(unknown)

@@ -16,7 +16,8 @@ use sha2::{Digest, Sha256};
 const TOKEN_BYTES_MIN: usize = 16;
 /// More is no token.
 const TOKEN_BYTES_MAX: usize = 4096;
-const SCHEME: &[u8] = b"Bearer ";
+/// Whose case says nothing.
+const SCHEME: &[u8] = b"bearer ";
 
 /// A digest of the token: as long for each, so that comparing says nothing of it.
 #[derive(Debug)]
@@ -78,7 +79,9 @@ impl Token {
     /// Whether an `Authorization` header bears the token.
     pub(super) fn admits(&self, authorization: Option<&HeaderValue>) -> bool {
         let given = authorization.map_or(&[][..], HeaderValue::as_bytes);
-        let given = Self::of(given.strip_prefix(SCHEME).unwrap_or_default());
+        let given = given.split_at_checked(SCHEME.len());
+        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(SCHEME));
+        let given = Self::of(given.map_or(&[][..], |(_, token)| token.trim_ascii()));
         let pairs = self.0.iter().zip(&given.0);
         // Each byte counts, wherever the first difference is.
         pairs.fold(0, |different, (own, other)| black_box(different | (own ^ other))) == 0

@@ -5,6 +5,8 @@ use rustix::process::geteuid;
 use tonic::Request;
 use tonic::transport::server::UdsConnectInfo;
 
+use crate::connections::CallerInfo;
+
 /// The process on the other side of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller {
@@ -19,8 +21,8 @@ impl Caller {
     /// # Errors
     /// `Permission`, with the remedy.
     pub(super) fn of<T>(request: &Request<T>, is_shared: bool) -> Result<Self> {
-        let info = request.extensions().get::<UdsConnectInfo>();
-        let credentials = info.and_then(|info| info.peer_cred).ok_or_else(|| {
+        let info = request.extensions().get::<CallerInfo<UdsConnectInfo>>();
+        let credentials = info.and_then(|info| info.peer.peer_cred).ok_or_else(|| {
             Error::new(
                 ErrorKind::Permission,
                 "the socket does not tell who calls: use the daemon's Unix socket",

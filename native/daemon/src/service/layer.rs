@@ -1,13 +1,17 @@
-//! What surrounds every call: its metrics, and the status of a message that is too large.
+//! What surrounds every call: its metrics, that its connection is in use, and the status of a message that is too large.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use http_body_util::BodyExt;
 use tonic::Code;
+use tonic::body::Body;
 use tonic::codegen::http::{HeaderValue, Request, Response};
+use tonic::transport::server::UdsConnectInfo;
 use tower::{Layer, Service};
 
+use crate::connections::CallerInfo;
 use crate::telemetry::RpcMetrics;
 
 const STATUS: &str = "grpc-status";
@@ -36,12 +40,12 @@ pub(super) struct Calls<S> {
 
 type Answering<R, E> = Pin<Box<dyn Future<Output = Result<R, E>> + Send>>;
 
-impl<S, B, R> Service<Request<B>> for Calls<S>
+impl<S, B> Service<Request<B>> for Calls<S>
 where
-    S: Service<Request<B>, Response = Response<R>>,
+    S: Service<Request<B>, Response = Response<Body>>,
     S::Future: Send + 'static,
 {
-    type Response = Response<R>;
+    type Response = Response<Body>;
     type Error = S::Error;
     type Future = Answering<Self::Response, Self::Error>;
 
@@ -56,11 +60,19 @@ where
             began: Instant::now(),
             code: Code::Cancelled,
         };
+        let caller = request.extensions().get::<CallerInfo<UdsConnectInfo>>();
+        let in_use = caller.map(|caller| caller.usage.begin());
         let answering = self.inner.call(request);
         Box::pin(async move {
             let mut response = answering.await?;
             call.answered(refine(&mut response));
-            Ok(response)
+            // A stream of messages is a use of the connection until its end.
+            Ok(response.map(|body| {
+                Body::new(body.map_frame(move |frame| {
+                    let _ = &in_use;
+                    frame
+                }))
+            }))
         })
     }
 }

@@ -17,21 +17,20 @@ use tonic::transport::Server;
 use super::control::ControlService;
 use super::engine::EngineService;
 use super::layer::CallLayer;
+use crate::connections::{Acceptor, Connection};
 use crate::daemon::Daemon;
 
 /// How long calls may take to be answered after the daemon has drained.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// How long to wait when the system has no room for another connection.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// Serves until the daemon has drained and the calls under way are answered.
+/// Serves at most so many connections at once, until the daemon has drained and the calls under way are answered.
 ///
 /// # Errors
 /// When the socket cannot be served at all.
-pub(crate) async fn serve(daemon: Arc<Daemon>, listener: StdListener) -> io::Result<()> {
+pub(crate) async fn serve(daemon: Arc<Daemon>, listener: StdListener, connections: usize) -> io::Result<()> {
     let listener = UnixListener::from_std(listener)?;
     let (accepted, incoming) = mpsc::channel(16);
-    let accepting = tokio::spawn(accept(listener, accepted));
+    let accepting = tokio::spawn(accept(listener, connections, accepted));
     let drained = Arc::clone(&daemon);
     let calls = Server::builder()
         .layer(CallLayer(daemon.metrics.rpc.clone()))
@@ -56,19 +55,22 @@ pub(crate) async fn serve(daemon: Arc<Daemon>, listener: StdListener) -> io::Res
     served
 }
 
-/// Accepts for ever: a connection that fails, or a system out of descriptors, ends nothing.
-async fn accept(listener: UnixListener, accepted: mpsc::Sender<io::Result<UnixStream>>) {
+/// Accepts for ever, at most so many at once.
+async fn accept(
+    listener: UnixListener,
+    most: usize,
+    accepted: mpsc::Sender<io::Result<Connection<UnixStream>>>,
+) {
+    let mut acceptor = Acceptor::new("the socket", most);
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                if accepted.send(Ok(stream)).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!("cannot accept a connection: {error}");
-                sleep(ACCEPT_AGAIN).await;
-            }
+        let connection = acceptor.next(|| stream(&listener)).await;
+        if accepted.send(Ok(connection)).await.is_err() {
+            return;
         }
     }
+}
+
+async fn stream(listener: &UnixListener) -> io::Result<UnixStream> {
+    let (stream, _) = listener.accept().await?;
+    Ok(stream)
 }

@@ -1,5 +1,8 @@
 //! Operations that end before they are done.
 
+use std::io::Write;
+use std::net::TcpStream;
+
 use pegaflow_daemon::config::SsdPath;
 use pegaflow_proto::v1::operate_event::Event;
 use pegaflow_proto::v1::{OperateCancel, OperateEvent, operate_request};
@@ -8,11 +11,13 @@ use tonic::Streaming;
 
 use crate::operations::{Requests, begin, operate, request};
 use crate::support::engine::{BLOCKS, Engine, Shape, fresh_hashes};
-use crate::support::{Daemon, eventually, metrics};
+use crate::support::half_open::Kind;
+use crate::support::{Daemon, TOKEN, eventually, get, metrics, token_file};
 
 /// A daemon that has its blocks on ssd, and none in memory.
 async fn cold_daemon() -> Daemon {
     let daemon = Daemon::start_with(|config| {
+        config.http_token_file = Some(token_file(&config.socket, TOKEN));
         config.ssd = vec![SsdPath {
             path: config.socket.with_extension("ssd"),
             capacity_bytes: 64 << 20,
@@ -121,6 +126,28 @@ async fn status_and_metrics_show_what_runs_and_how_it_ended() {
 async fn one_that_nobody_listens_to_any_more_ends() {
     let daemon = cold_daemon().await;
     drop(warming(&daemon).await);
+    eventually("the warming ends", async || is_cancelled(&daemon).await).await;
+}
+
+#[tokio::test]
+async fn one_over_http_ends_with_its_own_connection_and_with_no_other() {
+    let daemon = cold_daemon().await;
+    let mut asking = TcpStream::connect(&daemon.ready.http_addr).unwrap();
+    let body = json!({"from": "ssd", "rate_bytes_per_s": 1}).to_string();
+    let length = body.len();
+    write!(
+        asking,
+        "POST /v1/operations/warm HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let warms = async || daemon.status().await["operations"][0]["operation"] == "warm";
+    eventually("it warms", warms).await;
+    // More than the daemon has at once, so that all that are not in use have to go.
+    let others = (0..600).map(|_| Kind::Silent.open(&daemon.ready.http_addr, TOKEN));
+    let _others: Vec<TcpStream> = others.collect();
+    assert_eq!(get(&daemon.ready.http_addr, "/readyz").code, 200);
+    assert!(warms().await && !is_cancelled(&daemon).await);
+    drop(asking);
     eventually("the warming ends", async || is_cancelled(&daemon).await).await;
 }
 

@@ -5,17 +5,13 @@ use std::os::unix::fs::PermissionsExt;
 
 use pegaflow_core::error::ErrorKind;
 
-use crate::support::{Daemon, Response, config, post, request};
+use crate::support::{Daemon, Response, TOKEN, config, post, request, token_file};
 
-const TOKEN: &str = "f0e1d2c3b4a5968778695a4b3c2d1e0f";
 const VERIFY: &str = r#"{"tier": "memory"}"#;
 
 fn daemon_with_token() -> Daemon {
     Daemon::start_with(|config| {
-        let file = config.socket.with_extension("token");
-        fs::write(&file, format!("{TOKEN}\n")).unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-        config.http_token_file = Some(file);
+        config.http_token_file = Some(token_file(&config.socket, TOKEN));
     })
 }
 
@@ -75,6 +71,8 @@ async fn refusals_have_the_code_of_their_kind() {
         ("frobnicate", "", 400),
         ("tier-verify", "", 400),
         ("tier-verify", "[]", 400),
+        ("tier-verify", "}", 400),
+        ("tier-verify", "[{}", 400),
         ("tier-verify", r#"{"tier": "tape"}"#, 400),
         ("tier-verify", r#"{"tier": "ssd"}"#, 409),
         ("tier-evict", r#"{"tier": "memory"}"#, 400),
@@ -89,6 +87,45 @@ async fn refusals_have_the_code_of_their_kind() {
         assert_eq!(answer.code, code, "{name} {body:.40}: {}", answer.body);
         assert!(!error(&answer).is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_body_that_says_too_much_is_refused_with_what_it_says() {
+    let daemon = daemon_with_token();
+    let cases = [
+        (
+            r#"{"tier": "memory", "tier": "memory"}"#,
+            "duplicate field `tier`",
+        ),
+        (r#"{"tier": "memory", "frob": 1}"#, "unknown field `frob`"),
+        (
+            r#"{"operation": "tier-drain", "tier": "memory"}"#,
+            "\"tier-drain\"",
+        ),
+        (
+            r#"{"operation": "tier-verify", "operation": "tier-verify", "tier": "memory"}"#,
+            "duplicate field `operation`",
+        ),
+        (
+            r#"{"operation": 1, "tier": "memory"}"#,
+            "operation cannot be read",
+        ),
+    ];
+    for (body, said) in cases {
+        let answer = ask(&daemon, "tier-verify", Some(TOKEN), body);
+        assert_eq!(answer.code, 400, "{body}: {}", answer.body);
+        assert!(error(&answer).contains(said), "{}", answer.body);
+    }
+    let twice = r#"{"tier": "memory", "amount": {"bytes": 1, "bytes": 2}}"#;
+    assert_eq!(ask(&daemon, "tier-evict", Some(TOKEN), twice).code, 400);
+    let query = ask(&daemon, "tier-verify?tier=memory", Some(TOKEN), VERIFY);
+    assert_eq!(query.code, 400);
+    assert!(error(&query).contains("?tier=memory"), "{}", query.body);
+    let large = ask(&daemon, "tier-verify", Some(TOKEN), &" ".repeat(100_000));
+    assert_eq!(large.code, 413);
+    assert!(error(&large).contains("65536"), "{}", large.body);
+    let same = r#"{"operation": "tier-verify", "tier": "memory"}"#;
+    assert_eq!(ask(&daemon, "tier-verify", Some(TOKEN), same).code, 200);
 }
 
 #[tokio::test]

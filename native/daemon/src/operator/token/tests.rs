@@ -31,13 +31,17 @@ fn only_the_token_itself_is_admitted() {
     let (_directory, path) = file(format!("  {TOKEN}\n").as_bytes(), 0o600);
     let token = Token::read(&path).unwrap();
     let admits = |header: &str| token.admits(Some(&HeaderValue::from_str(header).unwrap()));
-    assert!(admits(&format!("Bearer {TOKEN}")));
+    for scheme in ["Bearer", "bearer", "BEARER", "bEaReR", "Bearer  "] {
+        assert!(admits(&format!("{scheme} {TOKEN}")), "{scheme}");
+    }
     assert!(!token.admits(None));
     let others = [
         "".to_owned(),
         "Bearer ".to_owned(),
         TOKEN.to_owned(),
         format!("Basic {TOKEN}"),
+        format!("Bearer{TOKEN}"),
+        format!("Bearers {TOKEN}"),
         format!("Bearer {TOKEN}0"),
         format!("Bearer {}", &TOKEN[1..]),
         format!("Bearer {}", TOKEN.to_uppercase()),

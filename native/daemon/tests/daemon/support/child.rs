@@ -36,6 +36,12 @@ impl Child {
         )
     }
 
+    /// Starts it with so few descriptors.
+    pub(crate) fn start_with_descriptors(descriptors: usize, what: &str, arguments: &str) -> Self {
+        let limited = format!("ulimit -n {descriptors} && exec \"$@\"");
+        Self::spawn(Command::new("sh").args(["-c", &limited, "sh", PROGRAM, what, arguments]))
+    }
+
     /// Starts it as another user, from a copy in `directory`: the build's own may be out of that user's reach.
     pub(crate) fn start_as(user: u32, directory: &Path, what: &str, arguments: &str) -> Self {
         let program = directory.join("process");

@@ -3,13 +3,28 @@
 mod child;
 mod daemon;
 pub(crate) mod engine;
+pub(crate) mod half_open;
 mod http;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub(crate) use child::Child;
 pub(crate) use daemon::{Daemon, config};
 pub(crate) use http::{Response, get, metrics, post, request};
+
+/// A token that HTTP may ask for.
+pub(crate) const TOKEN: &str = "f0e1d2c3b4a5968778695a4b3c2d1e0f";
+
+/// A file beside the socket that holds a token, as the daemon wants it.
+pub(crate) fn token_file(socket: &Path, token: &str) -> PathBuf {
+    let file = socket.with_extension("token");
+    fs::write(&file, format!("{token}\n")).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    file
+}
 
 /// Waits until `is_true`, at most as long as any machine needs.
 pub(crate) async fn eventually(what: &str, mut is_true: impl AsyncFnMut() -> bool) {
