@@ -108,6 +108,8 @@ def _sentence(warmed: dict[str, Any]) -> str:
         for key, what in _OTHERS.items()
         if warmed[f"{key}_blocks"]
     ]
+    if warmed["limited"]:
+        others.append("the limit leaves out what would be next")
     return "; ".join([text, *([", ".join(others)] if others else [])])
 
 

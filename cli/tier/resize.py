@@ -40,12 +40,14 @@ def resize(
         confirm(context, loss, part.name, yes=yes)
     fields = {"tier": tier, "path": where, "size_bytes": size_bytes}
     resized = operate(context, client, f"resize {part.name}", "tier-resize", fields)
-    tell(context, resized, lambda result: _sentence(part, result), json=json)
+    tell(context, resized, lambda result: _sentence(part, size_bytes, result), json=json)
 
 
-def _sentence(part: TierPart, resized: dict[str, Any]) -> str:
+def _sentence(part: TierPart, asked_bytes: int, resized: dict[str, Any]) -> str:
     size, before = format_size(resized["size_bytes"]), format_size(resized["before_bytes"])
     text = f"{part.name} has {size}, before {before}"
+    if resized["size_bytes"] != asked_bytes and not resized["cancelled"]:
+        text += f"; {format_size(asked_bytes)} were asked for, it has sizes of whole slabs only"
     if resized["evicted_blocks"]:
         text += f", {resized['evicted_blocks']:,} blocks evicted"
     return text

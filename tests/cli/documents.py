@@ -35,6 +35,7 @@ def warmed(**changes: Any) -> dict[str, Any]:
         "dry_run": False,
         "planned_blocks": 100,
         "planned_bytes": 100 << 20,
+        "limited": False,
         "blocks": 100,
         "bytes": 100 << 20,
         "present_blocks": 0,

@@ -37,6 +37,7 @@ def test_a_size_that_it_cannot_have_is_refused(served: Host) -> None:
         assert done.returncode in (1, 2)
         assert done.stdout == ""
         assert done.stderr.count("\n") == 1
+        assert "--pool-size" not in done.stderr
     assert served.status()["pool"]["bytes"] == 16 << 20
 
 

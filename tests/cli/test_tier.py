@@ -73,6 +73,16 @@ def test_a_smaller_size_is_confirmed_by_name(pegaflow: CommandLine) -> None:
     assert outcome.out == "memory has 512 MiB, before 1 GiB, 7 blocks evicted\n"
 
 
+def test_a_size_that_is_rounded_is_said(pegaflow: CommandLine) -> None:
+    sizes = {"before_bytes": 1 << 30, "size_bytes": 3 << 20, "moved_blocks": 0, "evicted_blocks": 7}
+    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes)})
+    outcome = pegaflow("tier", "resize", "memory", "3.3MiB", "--yes")
+    assert outcome.out == (
+        "memory has 3 MiB, before 1 GiB; 3.3 MiB were asked for, it has sizes of whole slabs only, "
+        "7 blocks evicted\n"
+    )
+
+
 @pytest.mark.parametrize("typed", ["y\n", "\n", "", "Memory\n"])
 def test_another_word_changes_nothing(pegaflow: CommandLine, typed: str) -> None:
     pegaflow.daemon = _daemon()

@@ -50,6 +50,17 @@ def test_it_says_what_was_not_loaded_and_why(pegaflow: CommandLine) -> None:
     )
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_it_says_what_the_limit_leaves_out(pegaflow: CommandLine, dry_run: bool) -> None:
+    nothing = {"planned_blocks": 0, "planned_bytes": 0, "blocks": 0, "bytes": 0, "limited": True}
+    pegaflow.daemon = _daemon(json.dumps(warmed(dry_run=dry_run, present_blocks=2, **nothing)))
+    args = ["--dry-run"] if dry_run else []
+    said = pegaflow("warm", "--limit=1", *args).out
+    assert said.startswith("0 blocks (0 bytes) ")
+    others = "2 blocks were in memory already, the limit leaves out what would be next\n"
+    assert said.endswith(f"; {others}")
+
+
 def test_every_option_reaches_the_daemon(pegaflow: CommandLine) -> None:
     pegaflow.daemon = _daemon(json.dumps(warmed(dry_run=True, blocks=0, bytes=0)))
     outcome = pegaflow(

@@ -1,5 +1,8 @@
 """What the log says of the daemon: each change once, and nothing about a quick start."""
 
+import errno
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -73,3 +76,36 @@ def test_a_refused_worker_says_why_once(rig: Rig) -> None:
     assert rig.said() == [
         "the daemon at /run/daemon.sock refuses this worker: set kernel.yama.ptrace_scope to 0"
     ]
+
+
+@pytest.mark.parametrize("place", ["socket", "directory"])
+def test_a_socket_that_this_user_may_not_use_is_said_with_the_remedy(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    path = tmp_path / "daemon.sock"
+    path.touch()
+    _forbid(monkeypatch, path, place)
+    rig.attachment = Attachment(str(path), lambda: rig.now)
+    rig.look(0.0)
+    rig.look(1.0)
+
+    (said,) = rig.said()
+    assert f"this user may not use the socket {path}" in said
+    assert "--socket-group" in said
+    assert "no daemon answers" not in said
+    assert rig.attachment.is_hopeless()
+
+
+def _forbid(monkeypatch: pytest.MonkeyPatch, path: Path, place: str) -> None:
+    """What the system says to a user that may not, whoever runs the tests."""
+    access = os.access
+
+    def no_access(of: str, mode: int) -> bool:
+        return of != str(path) and access(of, mode)
+
+    def no_search(self: Path) -> os.stat_result:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr(os, "access", no_access)
+    if place == "directory":
+        monkeypatch.setattr(Path, "stat", no_search)

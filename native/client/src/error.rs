@@ -14,7 +14,7 @@ pub enum ClientErrorKind {
     Timeout,
     /// The daemon answered that what it was asked for is malformed or out of range.
     Invalid,
-    /// The daemon answered with another error.
+    /// The daemon answered with another error, or its socket is not this user's to use.
     Refused,
     /// The client was made in another process, before a fork.
     Forked,

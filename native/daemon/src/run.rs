@@ -32,7 +32,7 @@ pub struct Ready {
     pub pid: u32,
     /// Random per start, 16 hexadecimal digits.
     pub boot_id: String,
-    /// Bytes of the memory tier.
+    /// Bytes of the memory tier, which one that was taken over in another size has soon.
     pub pool_bytes: u64,
     /// What holds the memory tier.
     pub pool_kind: &'static str,
@@ -111,7 +111,7 @@ impl Ready {
             http_addr: daemon.http_addr.to_string(),
             pid: daemon.boot.process.pid,
             boot_id: daemon.boot.id_text(),
-            pool_bytes: pool.bytes,
+            pool_bytes: daemon.store.settled_memory_bytes(),
             pool_kind: pool.kind.name(),
             pool_path: pool.path,
             taken_over_blocks: taken_over.blocks,

@@ -1,5 +1,6 @@
 //! One HTTP/2 connection over the daemon's socket.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::pin::Pin;
@@ -11,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustix::net::{Shutdown, shutdown};
+use rustix::process::geteuid;
 use tokio::net::UnixStream;
 use tonic::body::Body;
 use tonic::codegen::Service;
@@ -61,9 +63,12 @@ impl Connection {
                 ),
             )
         };
-        let stream = UnixStream::connect(path)
-            .await
-            .map_err(|source| unreachable(&source))?;
+        let stream = UnixStream::connect(path).await.map_err(|source| {
+            if source.kind() == io::ErrorKind::PermissionDenied {
+                return forbidden(path);
+            }
+            unreachable(&source)
+        })?;
         let peer = stream.peer_cred().map_err(|source| unreachable(&source))?;
         let socket = stream
             .as_fd()
@@ -101,6 +106,18 @@ impl Connection {
     pub(crate) fn origin() -> Uri {
         Uri::from_static("http://daemon")
     }
+}
+
+/// The error for a socket that is not this user's to use, whether or not a daemon answers on it.
+fn forbidden(path: &Path) -> ClientError {
+    ClientError::new(
+        ClientErrorKind::Refused,
+        format!(
+            "user {} may not use the socket {}: be the user whose daemon it is, or start the daemon with `--socket-group` and be in that group",
+            geteuid().as_raw(),
+            path.display()
+        ),
+    )
 }
 
 impl Socket {

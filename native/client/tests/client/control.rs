@@ -1,8 +1,12 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::process;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
-use pegaflow_client::{ClientErrorKind, status, stop};
+use pegaflow_client::{ClientErrorKind, Operation, status, stop};
+use rustix::process::geteuid;
+use rustix::thread::{Uid, set_thread_res_uid};
 
 use crate::fake::Script;
 use crate::stage::{LIMIT, Stage};
@@ -33,6 +37,44 @@ fn without_a_daemon_it_is_unreachable_and_the_socket_is_named() {
             );
         }
     }
+}
+
+#[test]
+fn a_socket_that_is_another_user_s_is_said_to_be_and_the_remedy_named() {
+    let stage = Stage::new();
+    let _daemon = stage.daemon(Script::default());
+    for mode in [0o000, 0o400] {
+        fs::set_permissions(&stage.socket, Permissions::from_mode(mode)).unwrap();
+        for error in as_no_user_in_particular(|| {
+            [
+                status(&stage.socket, LIMIT).unwrap_err(),
+                stop(&stage.socket, false, LIMIT).unwrap_err(),
+                Operation::start(&stage.socket, "{}".to_owned(), LIMIT).unwrap_err(),
+            ]
+        }) {
+            assert_eq!(error.kind(), ClientErrorKind::Refused, "{error}");
+            let socket = stage.socket.to_str().unwrap();
+            for word in [socket, "may not use", "--socket-group"] {
+                assert!(error.message().contains(word), "{error}");
+            }
+            assert!(!error.message().contains("no daemon"), "{error}");
+        }
+    }
+}
+
+/// Does it without the rights of root, where this process has them.
+fn as_no_user_in_particular<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let nobody = Uid::from_raw(65_534);
+    thread::scope(|scope| {
+        let working = scope.spawn(|| {
+            if geteuid().is_root() {
+                // Of this thread alone.
+                set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            }
+            work()
+        });
+        working.join().unwrap()
+    })
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Geometry {
                 ErrorKind::Config,
                 format!(
                     "the pool size is {pool_bytes} bytes, allowed are {least} to {MAX_POOL_BYTES}: \
-                     give another --pool-size"
+                     choose one of these"
                 ),
             ));
         }

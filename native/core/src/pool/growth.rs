@@ -100,7 +100,7 @@ pub(super) fn grow(
         publish(pool, ready);
         if let Err(errno) = next {
             let error = std::io::Error::from(errno);
-            let remedy = "free memory and restart, or give a smaller --pool-size";
+            let remedy = "free memory, then give it more with `pegaflow tier resize memory`";
             let problem = format!("the pool has {ready} of {total} bytes ({error}): {remedy}");
             pool.growth.lock().report(problem);
             break;

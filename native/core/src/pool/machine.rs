@@ -7,11 +7,18 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Refuses a pool that is larger than the machine's memory or the control group's limit.
 pub(super) fn check_pool_fits(pool_bytes: u64) -> Result<()> {
-    check(pool_bytes, "the machine's memory", meminfo_bytes("MemTotal:"))?;
+    let remedy = "give a smaller --pool-size";
+    check(
+        pool_bytes,
+        "the machine's memory",
+        meminfo_bytes("MemTotal:"),
+        remedy,
+    )?;
     check(
         pool_bytes,
         "the control group's memory limit",
         control_group_limit(),
+        remedy,
     )
 }
 
@@ -27,7 +34,12 @@ pub(super) fn memory_bytes() -> Option<u64> {
 ///
 /// Huge pages are set aside already and do not count.
 pub(super) fn check_pool_is_available(pool_bytes: u64) -> Result<()> {
-    check(pool_bytes, "the memory that is available now,", available_bytes())
+    check(
+        pool_bytes,
+        "the memory that is available now,",
+        available_bytes(),
+        "free memory, or make the pool smaller",
+    )
 }
 
 /// Bytes that can be had without pushing anything out.
@@ -43,13 +55,11 @@ pub(super) fn free_huge_page_bytes(huge_page_bytes: u64) -> Option<u64> {
     free.checked_mul(huge_page_bytes)
 }
 
-fn check(pool_bytes: u64, what: &str, limit: Option<u64>) -> Result<()> {
+fn check(pool_bytes: u64, what: &str, limit: Option<u64>, remedy: &str) -> Result<()> {
     match limit {
         Some(limit) if pool_bytes > limit => Err(Error::new(
             ErrorKind::Config,
-            format!(
-                "a pool of {pool_bytes} bytes is larger than {what} of {limit} bytes: give a smaller --pool-size"
-            ),
+            format!("a pool of {pool_bytes} bytes is larger than {what} of {limit} bytes: {remedy}"),
         )),
         _ => Ok(()),
     }

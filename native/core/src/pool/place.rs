@@ -123,7 +123,7 @@ impl Place {
         match free {
             Some(free) if free < pool_bytes => Err(refuse(format!(
                 "a pool of {pool_bytes} bytes does not fit in {}, which has {free} bytes free: \
-                 give a smaller --pool-size, {remedy}, or give another --pool-dir",
+                 make it smaller, {remedy}, or give another --pool-dir",
                 pool.display()
             ))),
             _ => Ok(()),

@@ -42,6 +42,12 @@ impl Store {
         self.pool.most_bytes()
     }
 
+    /// The bytes that the pool has, or is about to have: one that was taken over in another size is brought to the one that it
+    /// should have.
+    pub fn settled_memory_bytes(&self) -> u64 {
+        self.pool.wanted_bytes().unwrap_or_else(|| self.pool.bytes())
+    }
+
     /// Makes the pool this large, in whole slabs. Returns when the memory is there, or given back.
     ///
     /// A smaller pool keeps its hottest blocks: they move out of the part that goes, and the coldest of all go for them.

@@ -24,14 +24,15 @@ impl Running {
     /// # Errors
     /// `Limit` when too many run, `Conflict` when the daemon is to end, `Io` when the system has no room for a thread.
     pub(crate) fn start(daemon: &Arc<Daemon>, operation: Operation) -> Result<Self> {
+        let progress = Arc::new(Progress::default());
+        let place = daemon.operations.begin(operation.name(), &progress)?;
         if daemon.lifecycle.is_draining() {
+            place.end("refused");
             return Err(Error::new(
                 ErrorKind::Conflict,
                 "the daemon is draining: nothing is begun any more",
             ));
         }
-        let progress = Arc::new(Progress::default());
-        let place = daemon.operations.begin(operation.name(), &progress)?;
         let (told, result) = oneshot::channel();
         let (for_thread, watched) = (Arc::clone(daemon), Arc::clone(&progress));
         tracing::info!(?operation, "an operation begins");
@@ -48,6 +49,7 @@ impl Running {
                 place.end(match &result {
                     Ok(_) if watched.is_cancelled() => "cancelled",
                     Ok(_) => "done",
+                    Err(error) if is_refusal(error) => "refused",
                     Err(_) => "failed",
                 });
                 drop(for_thread);
@@ -93,6 +95,19 @@ impl Running {
             ))
         })
     }
+}
+
+/// Whether it was asked for what cannot be done as things are, and nothing broke.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Config
+            | ErrorKind::Invalid
+            | ErrorKind::NotFound
+            | ErrorKind::Conflict
+            | ErrorKind::Limit
+            | ErrorKind::Permission
+    )
 }
 
 impl Drop for Running {

@@ -36,7 +36,7 @@ pub(crate) struct OperationSnapshot {
 }
 
 impl Operations {
-    /// None runs; those that end are counted by `metrics`.
+    /// None runs; those that end, or are refused, are counted by `metrics`.
     pub(crate) fn new(metrics: OperationMetrics) -> Self {
         Self {
             running: Mutex::default(),
@@ -67,6 +67,7 @@ impl Operations {
     pub(super) fn begin(self: &Arc<Self>, name: &'static str, progress: &Arc<Progress>) -> Result<Place> {
         let mut running = self.running.lock();
         if running.len() >= RUNNING_MAX {
+            self.metrics.count(name, "refused");
             return Err(Error::new(
                 ErrorKind::Limit,
                 format!("{RUNNING_MAX} operations run already: wait for the end of one"),

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use pegaflow_core::error::Result;
+use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
-use pegaflow_core::ssd::{PathFiles, SsdPathConfig};
+use pegaflow_core::ssd::{PathFiles, PathState, SsdPathConfig};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
@@ -41,7 +41,7 @@ pub(super) struct Changed {
 impl Operate for TierAddPath {
     type Outcome = Changed;
 
-    fn operate(&self, daemon: &Daemon, _progress: &Progress) -> Result<Changed> {
+    fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Changed> {
         let others = daemon.store.ssd().map(|ssd| paths(ssd, None)).transpose()?;
         check_path(&self.path.0, &others.unwrap_or_default())?;
         ssd_place(&self.path.0)?;
@@ -50,8 +50,38 @@ impl Operate for TierAddPath {
             capacity: self.size_bytes.get(),
         };
         daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]))?;
+        let added = self.take_back_offline(daemon, progress);
         daemon.look_for_room();
+        added?;
         changed(daemon, &self.path)
+    }
+}
+
+impl TierAddPath {
+    /// Removes the path again if it is offline: whoever adds a path sees what is wrong with it, and can try again.
+    ///
+    /// # Errors
+    /// `Config` with the reason, when it is gone.
+    fn take_back_offline(&self, daemon: &Daemon, progress: &Progress) -> Result<()> {
+        let ssd = ssd(daemon)?;
+        let paths = ssd.snapshot().paths.into_iter();
+        let states = paths.filter(|of| of.dir == self.path.0).map(|of| of.state);
+        for state in states {
+            if let PathState::Offline { reason } = state {
+                // It is forgotten also where its disk does not answer.
+                drop(patiently(progress, |patience| {
+                    ssd.remove_path(&self.path.0, PathFiles::Keep, patience)
+                }));
+                return Err(Error::new(
+                    ErrorKind::Config,
+                    format!(
+                        "ssd path {:?} is not added, since it cannot be used: {reason}",
+                        self.path.0
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -53,6 +53,8 @@ pub(super) struct Warmed {
     dry_run: bool,
     planned_blocks: u64,
     planned_bytes: u64,
+    /// Whether the limit left out blocks.
+    limited: bool,
     blocks: u64,
     bytes: u64,
     present_blocks: u64,
@@ -117,6 +119,7 @@ impl Warmed {
             dry_run,
             planned_blocks: end.planned_blocks,
             planned_bytes: end.planned_bytes,
+            limited: end.is_limited,
             blocks: end.fetched_blocks,
             bytes: end.fetched_bytes,
             present_blocks: end.present_blocks,

@@ -111,7 +111,7 @@ async fn run(daemon: &Arc<Daemon>, name: &str, body: &[u8]) -> Result<String, Er
 
 fn code_of(kind: ErrorKind) -> StatusCode {
     match kind {
-        ErrorKind::Config | ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+        ErrorKind::Config | ErrorKind::Invalid | ErrorKind::Permission => StatusCode::BAD_REQUEST,
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
         ErrorKind::Conflict => StatusCode::CONFLICT,
         ErrorKind::Limit => StatusCode::TOO_MANY_REQUESTS,

@@ -13,7 +13,7 @@ impl OperationMetrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "pegaflow_operations",
-            "Operations on tiers and namespaces that have ended, by how: done, cancelled or failed",
+            "Operations on tiers and namespaces that have ended, by how: done, cancelled, failed, or refused",
             self.0.clone(),
         );
     }

@@ -216,3 +216,16 @@ fn flip_a_bit(directory: &Path, page: &[u8]) {
     let place = at + page.len() / 2;
     file.write_all_at(&[pool[place] ^ 1], place as u64).unwrap();
 }
+
+#[tokio::test]
+async fn one_that_takes_a_pool_of_another_size_over_says_the_size_that_it_will_have() {
+    let mut host = Host::new();
+    host.start_daemon().kill();
+    // As a resize leaves it that a kill ended: larger or smaller than what the next daemon is to have.
+    for mib in [32_u64, 96, 64] {
+        host.settings.pool_bytes = mib << 20;
+        let mut daemon = host.start_daemon();
+        assert_eq!(daemon.said["pool_bytes"], mib << 20);
+        daemon.kill();
+    }
+}

@@ -1,5 +1,7 @@
 //! Paths of the ssd tier that come and go.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use pegaflow_core::error::ErrorKind;
@@ -10,7 +12,7 @@ use tonic::Code;
 
 use crate::operations::operate;
 use crate::support::engine::{Engine, Shape, fresh_hashes, lookup_request, packed};
-use crate::support::{Daemon, config};
+use crate::support::{Daemon, config, metrics};
 use crate::tiers::wait_for;
 
 const SIZE: u64 = 64 << 20;
@@ -122,6 +124,54 @@ async fn a_path_that_no_tier_can_have_is_not_added() {
         assert!(refused.message().contains(said), "{refused}");
         assert!(!path.join("inner").exists());
     }
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_used_is_refused_with_the_reason_and_is_no_path() {
+    let disk = TempDir::new().unwrap();
+    let good = disk.path().join("ssd");
+    let file = disk.path().join("file");
+    fs::write(&file, "").unwrap();
+    let cases = [
+        // No system lets anybody make directories there, root neither.
+        (PathBuf::from("/proc/pegaflow"), ""),
+        (PathBuf::from("/sys/pegaflow"), ""),
+        (disk.path().join("x".repeat(300)), "name too long"),
+        (file.join("below"), "is no directory"),
+        (file, "is no directory"),
+    ];
+    // One that has an ssd tier, and one that gets none by this.
+    for daemon in [Daemon::start_with(with_path(&disk)), Daemon::start()] {
+        let paths = async || {
+            let status = daemon.status().await;
+            let paths = status["ssd"]["paths"].as_array().cloned().unwrap_or_default();
+            (status["state"].clone(), paths.len())
+        };
+        let before = paths().await;
+        for (path, said) in &cases {
+            let path = path.to_str().unwrap();
+            let refused = operate(&daemon, &add_path(path)).await.unwrap_err();
+            let codes = [Code::InvalidArgument, Code::PermissionDenied];
+            assert!(codes.contains(&refused.code()), "{refused}");
+            assert!(refused.message().contains(path), "{refused}");
+            assert!(refused.message().to_lowercase().contains(said), "{refused}");
+            assert_eq!(paths().await, before, "{path}");
+        }
+        let metrics = metrics(&daemon.ready.http_addr);
+        let refused = "pegaflow_operations_total{operation=\"tier-add-path\",result=\"refused\"}";
+        assert_eq!(metrics[refused], cases.len() as f64);
+    }
+    // What was wrong can be mended, and the path added then.
+    let daemon = Daemon::start();
+    let target = disk.path().join("target");
+    let link = disk.path().join("link");
+    symlink(&target, &link).unwrap();
+    operate(&daemon, &add_path(link.to_str().unwrap()))
+        .await
+        .unwrap_err();
+    fs::create_dir(&target).unwrap();
+    operate(&daemon, &add_path(link.to_str().unwrap())).await.unwrap();
+    assert!(good.is_dir());
 }
 
 /// Paths of which more than the last part would have to be made, each with what is missing.

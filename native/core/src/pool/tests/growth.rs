@@ -35,7 +35,7 @@ fn out_of_memory_midway_leaves_a_smaller_pool_that_works_and_says_so() {
         (64 * MIB).to_string(),
         pool.bytes().to_string(),
         "No space".to_owned(),
-        "--pool-size".to_owned(),
+        "tier resize memory".to_owned(),
     ] {
         assert!(problem.contains(&part), "{problem} lacks {part}");
     }

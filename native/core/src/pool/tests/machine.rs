@@ -18,7 +18,7 @@ fn a_pool_that_leaves_no_memory_to_others_is_refused() {
     let error = check_pool_is_available(available * 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(
-        error.message().contains("available") && error.message().contains("--pool-size"),
+        error.message().contains("available") && error.message().contains("smaller"),
         "{error}"
     );
 }

@@ -51,7 +51,7 @@ fn a_given_directory_without_room_is_refused_with_both_sizes() {
     for part in [
         TOO_LARGE.to_string().as_str(),
         "bytes free",
-        "--pool-size",
+        "smaller",
         "--pool-dir",
     ] {
         assert!(error.message().contains(part), "{error} lacks {part}");

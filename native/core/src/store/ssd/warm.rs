@@ -53,6 +53,8 @@ pub struct WarmProgress {
     pub planned_bytes: u64,
     /// Blocks that were in the pool already when it began; not planned.
     pub present_blocks: u64,
+    /// Whether the limit left out blocks that would have been planned.
+    pub is_limited: bool,
     /// Blocks that were fetched.
     pub fetched_blocks: u64,
     /// Their bytes.
@@ -226,6 +228,7 @@ impl Store {
             }
             let bytes = progress.planned_bytes + block.bytes;
             if request.limit_bytes.is_some_and(|limit| bytes > limit) {
+                progress.is_limited = true;
                 break;
             }
             progress.planned_bytes = bytes;

@@ -40,10 +40,12 @@ fn each_has_a_place_until_its_end_whatever_that_is() {
 
 #[test]
 fn no_more_than_so_many_run_at_once() {
-    let operations = Arc::new(Operations::new(OperationMetrics::default()));
+    let metrics = OperationMetrics::default();
+    let operations = Arc::new(Operations::new(metrics.clone()));
     let begin = || operations.begin("warm", &Arc::default());
     let mut places: Vec<_> = (0..RUNNING_MAX).map(|_| begin().unwrap()).collect();
     assert_eq!(begin().unwrap_err().kind(), ErrorKind::Limit);
+    assert!(ended(&metrics, "warm", "refused"));
     places.remove(3).end("done");
     places.push(begin().unwrap());
     assert_eq!(operations.count(), RUNNING_MAX);

@@ -57,6 +57,7 @@ fn it_fetches_all_and_then_nothing() {
     );
     let again = cold.warm(WarmRequest::default());
     assert_eq!((again.planned_blocks, again.present_blocks), (0, all));
+    assert!(!again.is_limited);
     cold.tiers.check_idle();
 }
 
@@ -74,6 +75,7 @@ fn it_may_be_of_one_namespace_and_of_so_many_bytes() {
         ..request.clone()
     });
     assert_eq!((dry.planned_blocks, dry.fetched_blocks), (20, 0));
+    assert!(dry.is_limited);
     assert_eq!((cold.in_memory(0), cold.in_memory(1)), (0, 0));
     let progress = cold.warm(request);
     assert_eq!((progress.planned_blocks, progress.fetched_blocks), (20, 20));
