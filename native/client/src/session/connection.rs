@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::geteuid;
 use tokio::net::UnixStream;
+use tokio::time::sleep;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::codegen::http::{Request, Response, Uri};
@@ -23,6 +24,9 @@ use crate::error::{ClientError, ClientErrorKind, Result};
 /// A daemon that answers no ping for [`PING_TIMEOUT`] is given up; one ping each interval.
 const PING_INTERVAL: Duration = Duration::from_millis(500);
 const PING_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// How long to wait when too many wait to be accepted.
+const FULL: Duration = Duration::from_millis(20);
 
 /// A way to send requests on one connection: it never connects again, so all answers are of one process.
 #[derive(Debug, Clone)]
@@ -63,7 +67,7 @@ impl Connection {
                 ),
             )
         };
-        let stream = UnixStream::connect(path).await.map_err(|source| {
+        let stream = connect(path).await.map_err(|source| {
             if source.kind() == io::ErrorKind::PermissionDenied {
                 return forbidden(path);
             }
@@ -105,6 +109,16 @@ impl Connection {
     /// The origin that HTTP/2 wants to be named; sockets have none.
     pub(crate) fn origin() -> Uri {
         Uri::from_static("http://daemon")
+    }
+}
+
+/// Connects, once the daemon has room among those that wait for it.
+async fn connect(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL).await,
+            connected => return connected,
+        }
     }
 }
 

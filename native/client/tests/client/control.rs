@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use std::{process, thread};
 
 use pegaflow_client::{ClientErrorKind, Operation, status, stop};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, listen, socket_with};
 use rustix::process::geteuid;
 use rustix::thread::{Uid, set_thread_res_uid};
 
@@ -60,6 +62,30 @@ fn a_socket_that_is_another_user_s_is_said_to_be_and_the_remedy_named() {
             assert!(!error.message().contains("no daemon"), "{error}");
         }
     }
+}
+
+#[test]
+fn a_daemon_that_others_wait_for_is_waited_for_too() {
+    let stage = Stage::new();
+    let listener = UnixListener::bind(&stage.socket).unwrap();
+    listen(&listener, 0).unwrap();
+    let mut waiting = Vec::new();
+    let is_full = loop {
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::NONBLOCK,
+            None,
+        )
+        .unwrap();
+        match connect(&socket, &SocketAddrUnix::new(&stage.socket).unwrap()) {
+            Ok(()) => waiting.push(socket),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(is_full, Errno::AGAIN);
+    let error = status(&stage.socket, Duration::from_millis(200)).unwrap_err();
+    assert_eq!(error.kind(), ClientErrorKind::Timeout, "{error}");
 }
 
 /// Does it without the rights of root, where this process has them.

@@ -14,7 +14,8 @@ use rustix::net::{
     socket_with,
 };
 
-const BACKLOG: i32 = 1_024;
+/// Connections that wait to be accepted: the most that the system allows by default, as whoever finds the queue full is refused.
+const BACKLOG: i32 = 4_096;
 
 /// Listens at `path`, where nothing is, with mode 0600, or with 0660 for the members of `group`.
 pub(super) fn listen(path: &Path, group: Option<Gid>) -> Result<UnixListener> {
