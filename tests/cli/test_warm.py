@@ -56,7 +56,7 @@ def test_it_says_what_the_limit_leaves_out(pegaflow: CommandLine, dry_run: bool)
     pegaflow.daemon = _daemon(json.dumps(warmed(dry_run=dry_run, present_blocks=2, **nothing)))
     args = ["--dry-run"] if dry_run else []
     said = pegaflow("warm", "--limit=1", *args).out
-    assert said.startswith("0 blocks (0 bytes) ")
+    assert said.startswith("0 blocks (0 B) ")
     others = "2 blocks were in memory already, the limit leaves out what would be next\n"
     assert said.endswith(f"; {others}")
 
