@@ -6,6 +6,7 @@ mod arena;
 mod checksum;
 pub mod copy;
 pub mod cuda;
+pub mod demand;
 pub mod error;
 pub mod eviction;
 pub mod grant;

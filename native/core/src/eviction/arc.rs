@@ -5,7 +5,7 @@
 
 use super::by_token::ByToken;
 use super::ghost::Ghost;
-use super::queue::{Nodes, Queue};
+use super::queue::{Node, Nodes, Queue};
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
 
@@ -120,6 +120,10 @@ impl EvictionPolicy for Arc {
 
     fn coldest(&self) -> Option<Tick> {
         Some(self.nodes.get(self.oldest()?)?.used())
+    }
+
+    fn used(&self, token: Token) -> Option<Tick> {
+        self.nodes.get(token).map(Node::used)
     }
 
     fn len(&self) -> usize {

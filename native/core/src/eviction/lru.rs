@@ -1,6 +1,6 @@
 //! The least recently used block goes first.
 
-use super::queue::{Nodes, Queue};
+use super::queue::{Node, Nodes, Queue};
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
 
@@ -48,6 +48,10 @@ impl EvictionPolicy for Lru {
 
     fn coldest(&self) -> Option<Tick> {
         Some(self.nodes.get(self.queue.oldest()?)?.used())
+    }
+
+    fn used(&self, token: Token) -> Option<Tick> {
+        self.nodes.get(token).map(Node::used)
     }
 
     fn len(&self) -> usize {

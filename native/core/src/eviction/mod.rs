@@ -65,6 +65,9 @@ pub(crate) trait EvictionPolicy: Debug + Send {
     /// About when the block that comes next was last used; None when no block is kept.
     fn coldest(&self) -> Option<Tick>;
 
+    /// About when a kept block was last used.
+    fn used(&self, token: Token) -> Option<Tick>;
+
     /// Blocks that are kept.
     fn len(&self) -> usize;
 

@@ -3,7 +3,7 @@
 //! After Zhang et al., "SIEVE is simpler than LRU: an efficient turn-key eviction algorithm for web caches" (NSDI 2024).
 
 use super::by_token::ByToken;
-use super::queue::{Nodes, Queue};
+use super::queue::{Node, Nodes, Queue};
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
 
@@ -64,6 +64,10 @@ impl EvictionPolicy for Sieve {
 
     fn coldest(&self) -> Option<Tick> {
         Some(self.nodes.get(self.at_hand()?)?.used())
+    }
+
+    fn used(&self, token: Token) -> Option<Tick> {
+        self.nodes.get(token).map(Node::used)
     }
 
     fn len(&self) -> usize {

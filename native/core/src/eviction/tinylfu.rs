@@ -4,7 +4,7 @@
 //! segmented LRU: blocks on probation, and protected ones that were used again.
 
 use super::by_token::ByToken;
-use super::queue::{Nodes, Queue};
+use super::queue::{Node, Nodes, Queue};
 use super::sketch::Sketch;
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
@@ -162,6 +162,10 @@ impl EvictionPolicy for TinyLfu {
     fn coldest(&self) -> Option<Tick> {
         let next = self.oldest_in_main().or_else(|| self.window.oldest())?;
         Some(self.nodes.get(next)?.used())
+    }
+
+    fn used(&self, token: Token) -> Option<Tick> {
+        self.nodes.get(token).map(Node::used)
     }
 
     fn len(&self) -> usize {

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use foldhash::quality::RandomState;
 
-use crate::eviction::Token;
+use crate::eviction::{Tick, Token};
 use crate::pool::Slot;
 use crate::sync::{Mutex, MutexGuard};
-use block::{Block, PART_BITS};
+use block::{Block, Life, PART_BITS};
 use part::Part;
 
 const PARTS: usize = 1 << PART_BITS;
@@ -74,11 +74,12 @@ impl Index {
     }
 
     /// Makes a whole block visible.
-    pub(crate) fn publish(&self, block: BlockId) {
+    pub(crate) fn publish(&self, block: BlockId, now: Tick) {
         if let Some(mut part) = self.part(block)
             && let Some(block) = part.get_mut(block.number())
         {
             block.stage = Stage::Visible;
+            block.life = Life::begin(now);
         }
     }
 
@@ -91,11 +92,21 @@ impl Index {
 
     /// Pins a block if it is visible.
     pub(crate) fn pin(&self, key: &BlockKey) -> Option<Pinned> {
+        self.pin_and(key, |_| {})
+    }
+
+    /// The same for a lookup, which the block remembers.
+    pub(crate) fn pin_found(&self, key: &BlockKey) -> Option<Pinned> {
+        self.pin_and(key, |block| block.life.find())
+    }
+
+    fn pin_and(&self, key: &BlockKey, and: impl FnOnce(&mut Block)) -> Option<Pinned> {
         let hash = self.hash(key);
         let (at, mut part) = self.part_of(hash);
         let is_visible = |(_, block): &(u32, &mut Block)| block.stage == Stage::Visible;
         let (number, block) = part.find(hash, key).filter(is_visible)?;
         block.pins = block.pins.checked_add(1)?;
+        and(block);
         Some(Pinned {
             block: BlockId::new(at, number),
             token: block.token,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::block::{Block, BlockKey, Claim, Filled, Removed, Stage};
+use super::block::{Block, BlockKey, Claim, Filled, Life, Removed, Stage};
 use super::runs::{Runs, Shard};
 use crate::arena::Arena;
 use crate::eviction::Token;
@@ -67,6 +67,7 @@ impl Part {
                     run,
                     pins: 0,
                     token: NO_TOKEN,
+                    life: Life::default(),
                 };
                 *entry.insert(self.blocks.insert(block)).get()
             }
@@ -159,6 +160,7 @@ impl Part {
         let slots = self.slots(number);
         let block = self.blocks.get_mut(number)?;
         let (key, run, shards, stage) = (block.key, block.run, block.shards, block.stage);
+        let life = block.life;
         let token = mem::replace(&mut block.token, NO_TOKEN);
         block.stage = Stage::Partial;
         if stage != Stage::Condemned {
@@ -171,6 +173,7 @@ impl Part {
             key,
             token,
             stage,
+            life,
             slots,
         })
     }

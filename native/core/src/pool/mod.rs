@@ -90,6 +90,7 @@ pub(crate) struct PoolState {
     pub(crate) bytes: u64,
     pub(crate) ready_bytes: u64,
     pub(crate) used_bytes: u64,
+    pub(crate) largest_free_bytes: u64,
     pub(crate) slabs_moved: u64,
     pub(crate) is_growing: bool,
     pub(crate) problem: Option<String>,
@@ -309,15 +310,16 @@ impl Pool {
 
     /// The pool's numbers.
     pub(crate) fn state(&self) -> PoolState {
-        let (used_bytes, slabs_moved) = {
+        let (used_bytes, largest_free_bytes, slabs_moved) = {
             let slabs = self.slabs.lock();
-            (slabs.used_bytes(), slabs.moved())
+            (slabs.used_bytes(), slabs.largest_free_bytes(), slabs.moved())
         };
         let growth = self.growth.lock();
         PoolState {
             bytes: growth.bytes,
             ready_bytes: growth.ready_bytes,
             used_bytes,
+            largest_free_bytes,
             slabs_moved,
             is_growing: !growth.has_ended,
             problem: growth.problem.clone().or_else(|| self.spaces.problem()),

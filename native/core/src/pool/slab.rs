@@ -103,6 +103,17 @@ impl Slabs {
         self.used_pages
     }
 
+    /// Bytes of the longest run of slabs that belong to no class.
+    pub(super) fn largest_free_bytes(&self) -> u64 {
+        let (mut longest, mut run, mut next) = (0, 0, 0);
+        for number in &self.free {
+            run = if *number == next { run + 1 } else { 1 };
+            next = number + 1;
+            longest = longest.max(run);
+        }
+        longest * self.geometry.slab_bytes
+    }
+
     /// Slabs that went from one class to another.
     pub(super) fn moved(&self) -> u64 {
         self.moved

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::Store;
 use super::reclaim::Reclaimed;
 use super::space::Space;
+use crate::demand::Departure;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::BlockId;
 use crate::progress::Progress;
@@ -93,7 +94,9 @@ impl Store {
             }
         };
         let evict = |space: &Space, block| {
-            let gone = may_block_go(space, block).then(|| self.evict(block)).flatten();
+            let gone = may_block_go(space, block)
+                .then(|| self.evict(block, Departure::Request))
+                .flatten();
             if let Some(bytes) = gone {
                 blocks_gone.set(blocks_gone.get() + 1);
                 bytes_gone.set(bytes_gone.get() + bytes);

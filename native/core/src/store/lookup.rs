@@ -1,12 +1,14 @@
 //! The longest cached prefix of a list of hashes, pinned.
 
 use std::mem;
+use std::time::Duration;
 
 use super::Store;
 use super::space::Space;
+use crate::demand::{MissReason, Missed};
 use crate::error::{Error, ErrorKind, Result};
-use crate::eviction::Token;
-use crate::index::{BlockId, BlockKey};
+use crate::eviction::{Tick, Token};
+use crate::index::{self, BlockId, BlockKey};
 use crate::pool::PagePtr;
 use crate::space::SpaceId;
 use crate::sync::{Arc, Ordering};
@@ -72,6 +74,8 @@ pub(super) struct Prefix {
     /// Of all hashes that were asked for.
     fingerprints: Vec<u32>,
     parts: Vec<Option<Pinned>>,
+    /// Blocks that are cached nowhere, or behind one that is not.
+    missed: Box<Missed>,
 }
 
 /// A pin, and the block's place in the eviction order.
@@ -97,12 +101,13 @@ impl Prefix {
             space: Arc::clone(&self.space),
             fingerprints: mem::take(&mut self.fingerprints),
             parts: mem::take(&mut self.parts),
+            missed: mem::take(&mut self.missed),
         }
     }
 
     /// Pins a block that was on its way; whether it could be found.
     pub(super) fn pin(&mut self, number: usize, key: &BlockKey) -> bool {
-        let pinned = self.store.pin(key);
+        let pinned = self.store.pin_found(key);
         if let Some(part) = self.parts.get_mut(number) {
             *part = pinned;
         }
@@ -117,8 +122,9 @@ impl Prefix {
         }
     }
 
-    /// The blocks before the first that is on its way: what was found, and is counted and touched as such.
-    pub(super) fn into_hits(mut self) -> Hits {
+    /// The blocks before the first that is on its way: what was found, and is counted and touched as such. What else is cached
+    /// is missed because of `otherwise`.
+    pub(super) fn into_hits(mut self, otherwise: MissReason) -> Hits {
         let present = self.parts.iter().take_while(|part| part.is_some()).count();
         self.truncate(present);
         let parts = mem::take(&mut self.parts);
@@ -126,7 +132,12 @@ impl Prefix {
         let counts = &self.space.counts;
         counts.hits.fetch_add(found, Ordering::Relaxed);
         counts.misses.fetch_add(wanted - found, Ordering::Relaxed);
-        self.store.use_prefix(&self.space, &parts, &self.fingerprints);
+        let mut missed = *self.missed;
+        missed.add(otherwise, (wanted - found).saturating_sub(missed.total()));
+        let now = self.store.tick();
+        self.store.use_prefix(&self.space, &parts, &self.fingerprints, now);
+        let now = Duration::from_micros(now);
+        self.store.demand.see(&self.fingerprints, &missed, now);
         self.store.what_if.see(&self.fingerprints, self.space.block_bytes);
         Hits {
             pins: Arc::new(Pins {
@@ -154,7 +165,8 @@ impl Store {
     /// # Errors
     /// `Invalid` when the bytes are not a whole number of the space's hashes.
     pub fn lookup(self: &Arc<Self>, space: SpaceId, hashes: &[u8]) -> Result<Hits> {
-        Ok(self.pin_prefix(space, hashes, |_, _, _| None)?.into_hits())
+        let prefix = self.pin_prefix(space, hashes, |_, _, _| None)?;
+        Ok(prefix.into_hits(MissReason::Unfetched))
     }
 
     /// Pins each block until one is neither in the pool nor, as `is_elsewhere` says by its number, on its way from elsewhere.
@@ -184,27 +196,38 @@ impl Store {
                 .map(|hash| self.index.fingerprint(&BlockKey::new(space.id, hash)))
                 .collect(),
             parts: Vec::with_capacity(wanted),
+            missed: Box::default(),
         };
         for hash in hashes.chunks_exact(hash_bytes) {
             let key = BlockKey::new(space.id, hash);
-            let pinned = self.pin(&key);
+            let pinned = self.pin_found(&key);
             if pinned.is_none() && is_elsewhere(&space, key, prefix.len()).is_none() {
                 break;
             }
             prefix.parts.push(pinned);
         }
+        let rest = hashes.chunks_exact(hash_bytes).skip(prefix.len());
+        let unknown = prefix.fingerprints.get(prefix.len()..).unwrap_or_default();
+        *prefix.missed = self.why_missed(&space, rest, unknown);
         Ok(prefix)
     }
 
+    fn pin_found(&self, key: &BlockKey) -> Option<Pinned> {
+        Some(self.count_pin(self.index.pin_found(key)?))
+    }
+
     fn pin(&self, key: &BlockKey) -> Option<Pinned> {
-        let pinned = self.index.pin(key)?;
+        Some(self.count_pin(self.index.pin(key)?))
+    }
+
+    fn count_pin(&self, pinned: index::Pinned) -> Pinned {
         if pinned.is_first {
             self.counts.pinned_blocks.fetch_add(1, Ordering::Relaxed);
         }
-        Some(Pinned {
+        Pinned {
             block: pinned.block,
             token: pinned.token,
-        })
+        }
     }
 
     /// One visible block, pinned; nobody looked it up.
@@ -236,10 +259,10 @@ impl Store {
     }
 
     /// Tells the policy what of a prompt was found.
-    fn use_prefix(&self, space: &Space, found: &[Option<Pinned>], fingerprints: &[u32]) {
+    fn use_prefix(&self, space: &Space, found: &[Option<Pinned>], fingerprints: &[u32], now: Tick) {
         let tokens: Vec<_> = found.iter().flatten().map(|pinned| pinned.token).collect();
         let misses = fingerprints.get(tokens.len()..).unwrap_or_default();
         let mut policy = space.policy.lock();
-        policy.request(&tokens, misses, self.tick());
+        policy.request(&tokens, misses, now);
     }
 }

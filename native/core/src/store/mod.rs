@@ -1,6 +1,7 @@
 //! The memory tier, and the ssd tier below it, as the daemon uses them: look up, save, warm, snapshot, close.
 
 mod config;
+mod departures;
 mod evict;
 mod evictor;
 mod inspector;
@@ -39,6 +40,7 @@ pub use verify_all::Verified;
 
 use std::time::{Duration, Instant};
 
+use crate::demand::Demand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::eviction::{PolicyKind, Tick};
 use crate::index::Index;
@@ -80,6 +82,7 @@ pub struct Store {
     tier_turn: Mutex<()>,
     taken_over: OnceLock<TakeOver>,
     what_if: WhatIf,
+    demand: Demand,
     counts: Counts,
 }
 
@@ -155,6 +158,7 @@ impl Store {
             tier_turn: Mutex::new(()),
             taken_over: OnceLock::new(),
             what_if: WhatIf::default(),
+            demand: Demand::default(),
             counts: Counts::default(),
         });
         if let Some(taken_over) = store.take_over()? {

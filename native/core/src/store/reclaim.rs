@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::namespace::Namespace;
 use super::space::Space;
 use super::{Store, evictor};
+use crate::demand::Departure;
 use crate::index::{BlockId, BlockKey, Removed, Stage};
 use crate::pool::{ClassId, Slot, SlotState};
 use crate::space::SpaceNumber;
@@ -82,7 +83,7 @@ impl Store {
         };
         self.reclaim(victims, is_enough, patience, |space, block| {
             if space.uses(class) {
-                self.evict(block).is_some()
+                self.evict(block, Departure::Room).is_some()
             } else {
                 self.empty_slab_of(block, pins_hold)
             }
@@ -105,7 +106,7 @@ impl Store {
             }
         };
         self.reclaim(victims, is_enough, patience, |_, block| {
-            self.evict(block).is_some()
+            self.evict(block, Departure::Quota).is_some()
         })
     }
 
@@ -164,9 +165,12 @@ impl Store {
     }
 
     /// Evicts a block unless it is pinned, being saved or gone; the bytes of memory that are free again.
-    pub(super) fn evict(&self, block: BlockId) -> Option<u64> {
+    pub(super) fn evict(&self, block: BlockId, why: Departure) -> Option<u64> {
         let leave = |slot| self.pool.slots.set_state(slot, SlotState::Evicting);
         let removed = self.index.evict(block, leave)?;
+        if removed.stage == Stage::Visible {
+            self.note_eviction(&removed, why);
+        }
         Some(self.discard(&removed))
     }
 
@@ -212,7 +216,10 @@ impl Store {
             .collect();
         let has_gone = blocks.is_some_and(|mut blocks| {
             blocks.dedup();
-            blocks.into_iter().filter_map(|block| self.evict(block)).count() > 0
+            let gone = blocks
+                .into_iter()
+                .filter_map(|block| self.evict(block, Departure::PageSize));
+            gone.count() > 0
         });
         self.pool.end_drain(slot);
         has_gone

@@ -3,6 +3,7 @@
 use super::Store;
 use super::reclaim::Reclaimed;
 use super::space::Space;
+use crate::demand::Departure;
 use crate::index::BlockId;
 use crate::pool::{Slot, SlotState};
 
@@ -44,7 +45,9 @@ impl Store {
         match moved {
             Some(Ok(())) => Vacated::Moved,
             Some(Err(Stays::InUse)) => Vacated::InUse,
-            Some(Err(Stays::NoRoom)) | None if self.evict(block).is_some() => Vacated::Evicted,
+            Some(Err(Stays::NoRoom)) | None if self.evict(block, Departure::Resize).is_some() => {
+                Vacated::Evicted
+            }
             _ => Vacated::InUse,
         }
     }

@@ -79,9 +79,8 @@ impl PageWriter {
         else {
             return;
         };
+        let (now, fingerprint) = (store.tick(), store.index.fingerprint(&self.key));
         if filled.is_first {
-            let fingerprint = store.index.fingerprint(&self.key);
-            let now = store.tick();
             let token = self.space.policy.lock().insert(self.block, fingerprint, now);
             self.space.counts.kept.fetch_add(1, Ordering::Relaxed);
             store.index.keep(self.block, token);
@@ -94,7 +93,8 @@ impl PageWriter {
                 }
                 self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
                 self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
-                store.index.publish(self.block);
+                store.index.publish(self.block, now);
+                store.demand.came(fingerprint);
                 if checksum.is_none() {
                     store.inspector.add(&slots);
                 }

@@ -77,6 +77,8 @@ pub struct PoolSnapshot {
     pub ready_bytes: u64,
     /// Bytes of pages that hold something.
     pub used_bytes: u64,
+    /// Bytes of the largest contiguous part that belongs to no page size.
+    pub largest_free_bytes: u64,
     /// Bytes of a slab: the largest page.
     pub slab_bytes: u64,
     /// Slabs moved from one page size to another.
@@ -118,6 +120,7 @@ impl Store {
             bytes: state.bytes,
             ready_bytes: state.ready_bytes,
             used_bytes: state.used_bytes,
+            largest_free_bytes: state.largest_free_bytes,
             slab_bytes: self.pool.slab_bytes(),
             slabs_moved: state.slabs_moved,
             is_growing: state.is_growing,

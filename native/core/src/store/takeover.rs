@@ -133,7 +133,7 @@ impl Store {
         space.counts.kept.fetch_add(1, Ordering::Relaxed);
         space.counts.blocks.fetch_add(1, Ordering::Relaxed);
         self.index.keep(found.block, token);
-        self.index.publish(found.block);
+        self.index.publish(found.block, now);
         Ok(space.block_bytes)
     }
 }

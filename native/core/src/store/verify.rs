@@ -6,6 +6,7 @@ use super::Store;
 use super::lookup::Hits;
 use super::space::Space;
 use crate::checksum::checksum_seed;
+use crate::demand::Departure;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{BlockId, BlockKey};
 use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
@@ -127,6 +128,14 @@ impl Store {
         if self.index.condemn(block, leave) {
             space.counts.blocks.fetch_sub(1, Ordering::Relaxed);
             self.counts.corrupt_blocks.fetch_add(1, Ordering::Relaxed);
+            if let Some(record) = self.pool.slots.read(slot) {
+                let fingerprint = self.index.fingerprint(&BlockKey {
+                    hash: record.hash,
+                    space: space.id.number,
+                });
+                self.demand
+                    .left(fingerprint, space.block_bytes, Departure::Corrupt);
+            }
             tracing::error!(
                 space = %space.key,
                 slot = slot.0,

@@ -16,6 +16,7 @@ use super::refusal::Answer;
 use super::save::worker_role;
 use crate::daemon::Daemon;
 use crate::session::Session;
+use crate::telemetry::Direction;
 use crate::transfer::{Grant, LoadEnd, LoadJob};
 
 pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequest) -> Answer<LoadResponse> {
@@ -28,7 +29,9 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
     // The last check: it uses the lease up, and a call that is refused must not.
     let pass = begin(daemon, &session, &request)?;
 
-    let mut in_flight = daemon.metrics.loads.begin(request.block_ids.len());
+    let blocks = request.block_ids.len();
+    let loads = &daemon.metrics.loads;
+    let mut in_flight = loads.begin(blocks, &session.traffic, Direction::Load);
     let Some(pass) = pass else {
         in_flight.count("lease_ended", request.block_ids.len() as u64);
         let message = format!("lease {} has ended", request.lease_id);

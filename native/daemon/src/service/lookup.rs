@@ -67,13 +67,13 @@ pub(super) async fn lookup(
         miss: requested.saturating_sub(hits.hits.len()) as u64,
         ..BlockCounts::default()
     };
+    count(daemon, role, &joined, &request, &blocks)?;
     let lease_id = if hits.hits.is_empty() {
         0
     } else {
         let now = Instant::now();
         daemon.leases.grant(session.id, hits.hits, joined.workers, now)?.0
     };
-    daemon.metrics.blocks.add(&role.namespace, &blocks);
     if let Some(recorder) = &daemon.recorder {
         recorder.record(Asked {
             time_ms: UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64,
@@ -88,6 +88,26 @@ pub(super) async fn lookup(
     }
     tracing::debug!(request = request.request_id, ?blocks, lease_id, "lookup");
     Ok(answer(daemon, State::Ready, &blocks, lease_id))
+}
+
+/// Counts a lookup that is over.
+fn count(
+    daemon: &Daemon,
+    role: &SchedulerRole,
+    joined: &Joined,
+    request: &LookupRequest,
+    blocks: &BlockCounts,
+) -> Answer<()> {
+    let metrics = &daemon.metrics;
+    metrics.blocks.add(&role.namespace, blocks);
+    let hashes = request.hashes.chunks_exact(request.hash_bytes as usize);
+    let found = blocks.requested() - blocks.miss;
+    metrics.prefixes.see(&role.namespace, hashes, found);
+    if let Some(block_ns) = request.block_compute_ns {
+        let block_bytes = daemon.store.block_bytes(joined.space)?;
+        metrics.recompute.told(Duration::from_nanos(block_ns), block_bytes);
+    }
+    Ok(())
 }
 
 /// What there is; an engine that cannot ask again gets what is in memory.

@@ -14,6 +14,7 @@ use super::lookup::joined;
 use super::refusal::{Answer, Refusal};
 use crate::daemon::Daemon;
 use crate::session::{EngineState, Joined, Role, Session};
+use crate::telemetry::Direction;
 use crate::transfer::{Grant, SaveCounts, SaveJob};
 
 /// How long a save waits for the engine's other workers to register.
@@ -45,7 +46,8 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         block_ids: request.block_ids,
         grant,
     };
-    let in_flight = daemon.metrics.saves.begin(hashes);
+    let saves = &daemon.metrics.saves;
+    let in_flight = saves.begin(hashes, &session.traffic, Direction::Save);
     let (store, lanes) = (Arc::clone(&daemon.store), daemon.lanes.clone());
     let patience = registration.patience(job.block_ids.len());
     let counts = daemon.saves.run_at(&registration, point, move || {

@@ -10,7 +10,7 @@ use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceId, SpaceKey};
 use pegaflow_core::store::{SpaceHold, Store};
 use tokio::sync::watch;
 
-use super::{Registration, Role, SchedulerRole, Session};
+use super::{Registration, Role, SchedulerRole, Session, Traffic};
 
 /// Whether an engine can use the cache.
 #[derive(Debug, Clone)]
@@ -40,6 +40,7 @@ pub(super) struct Engine {
     pub(super) scheduler: Option<Arc<Session>>,
     pub(super) workers: BTreeMap<u32, Worker>,
     pub(super) state: watch::Sender<EngineState>,
+    pub(super) traffic: Arc<Traffic>,
     /// Its space stays while it is complete.
     space: Option<SpaceHold>,
 }
@@ -58,6 +59,7 @@ impl Engine {
             scheduler: None,
             workers: BTreeMap::new(),
             state: watch::Sender::new(EngineState::Incomplete),
+            traffic: Arc::new(Traffic::new()),
             space: None,
         }
     }
@@ -137,6 +139,12 @@ impl Engine {
             .map(|session| session.peer.engine_id.as_str())
             .next()
             .unwrap_or_default()
+    }
+
+    /// Bytes of its workers' memory that saves and loads reach.
+    pub(super) fn mapped_bytes(&self) -> u64 {
+        let registrations = self.workers.values().filter_map(|worker| worker.registration.as_ref());
+        registrations.map(|registration| registration.mapped_bytes()).sum()
     }
 
     fn joined(&self, store: &Store) -> Result<Option<(Joined, SpaceHold)>> {

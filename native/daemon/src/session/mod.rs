@@ -5,6 +5,7 @@ mod pending;
 mod registration;
 mod snapshot;
 mod table;
+mod traffic;
 mod watch;
 
 use std::fmt;
@@ -20,6 +21,7 @@ pub(crate) use pending::PendingLookups;
 pub(crate) use registration::Registration;
 pub(crate) use snapshot::EngineSnapshot;
 pub(crate) use table::Sessions;
+pub(crate) use traffic::{Traffic, TransferCounts};
 pub(crate) use watch::{EventStream, watch};
 
 /// Joins the sessions of one engine.
@@ -92,6 +94,8 @@ pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) peer: Peer,
     pub(crate) opened: Instant,
+    /// What the session's engine moves.
+    pub(crate) traffic: Arc<Traffic>,
     /// The state of the session's engine, as it changes.
     pub(crate) engine: tokio::sync::watch::Receiver<EngineState>,
     ended: tokio::sync::watch::Sender<bool>,

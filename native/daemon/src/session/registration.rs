@@ -33,6 +33,11 @@ impl Registration {
         pause::of_copies(blocks as u64 * self.geometry.page_bytes)
     }
 
+    /// Bytes of all its blocks.
+    pub(super) fn mapped_bytes(&self) -> u64 {
+        u64::from(self.num_blocks) * self.geometry.page_bytes
+    }
+
     /// The geometry that this layout gives a shard.
     pub(crate) fn geometry_of(layout: &BlockLayout) -> ShardGeometry {
         ShardGeometry {

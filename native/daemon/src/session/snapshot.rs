@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::engine::Engine;
-use super::{EngineState, Role};
+use super::{EngineState, Role, TransferCounts};
+use crate::telemetry::Direction;
 
 /// One engine in the status document.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct EngineSnapshot {
-    engine_id: String,
+    pub(crate) engine_id: String,
     model: String,
     namespace: String,
     complete: bool,
@@ -19,6 +20,10 @@ pub(crate) struct EngineSnapshot {
     workers: u32,
     client_version: String,
     pub(super) attached_s: f64,
+    pub(crate) last_call_s: f64,
+    pub(crate) mapped_bytes: u64,
+    pub(crate) saves: TransferCounts,
+    pub(crate) loads: TransferCounts,
 }
 
 impl EngineSnapshot {
@@ -69,6 +74,10 @@ impl EngineSnapshot {
             attached_s: sessions()
                 .map(|session| session.opened.elapsed().as_secs_f64())
                 .fold(0.0, f64::max),
+            last_call_s: engine.traffic.quiet_for().as_secs_f64(),
+            mapped_bytes: engine.mapped_bytes(),
+            saves: engine.traffic.of(Direction::Save).counts(),
+            loads: engine.traffic.of(Direction::Load).counts(),
         }
     }
 }

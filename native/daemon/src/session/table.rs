@@ -84,6 +84,7 @@ impl Sessions {
             id: SessionId(self.new_id()),
             peer,
             opened: Instant::now(),
+            traffic: Arc::clone(&engine.traffic),
             engine: engine.state.subscribe(),
             ended: watch::Sender::new(false),
         });
@@ -134,6 +135,7 @@ impl Sessions {
         let found = self.tables.lock().sessions.get(&SessionId(id)).cloned();
         found
             .filter(|session| session.peer.process.identity().pid == pid)
+            .inspect(|session| session.traffic.note_call())
             .ok_or_else(|| {
                 Error::new(
                     ErrorKind::NotFound,

@@ -1,5 +1,6 @@
 //! The status document: `Control.Status` and `GET /v1/status`. Its schema is pegaflow/schemas/status.schema.json.
 
+mod demand;
 mod gpus;
 mod namespaces;
 mod operations;
@@ -20,7 +21,8 @@ use crate::daemon::Daemon;
 use crate::recording::{Recorder, RecordingSnapshot};
 use crate::service_manager;
 use crate::session::EngineSnapshot;
-use crate::telemetry::TransferMetrics;
+use crate::telemetry::{HotPrefix, Restore, TransferMetrics};
+use demand::Demand;
 use gpus::Gpus;
 use namespaces::Namespace;
 use operations::Operation;
@@ -62,7 +64,10 @@ struct StatusDocument<'a> {
     taken_over: Option<TakenOver>,
     checksums: Checksums,
     blocks: Blocks,
+    demand: Demand,
     what_if: WhatIf,
+    hot_prefixes: Vec<HotPrefix>,
+    restore: Restore,
     /// None: lookups are not recorded.
     recording: Option<RecordingSnapshot>,
     saves: Transfers,
@@ -132,7 +137,10 @@ impl<'a> StatusDocument<'a> {
                 remote: requested.remote,
                 miss: requested.miss,
             },
+            demand: Demand::of(&daemon.store.demand()),
             what_if: WhatIf::of(&daemon.store, store.pool.bytes),
+            hot_prefixes: daemon.metrics.prefixes.hottest(),
+            restore: Restore::of(daemon),
             recording: daemon.recorder.as_ref().map(Recorder::snapshot),
             saves: Transfers::of(&daemon.metrics.saves),
             loads: Transfers::of(&daemon.metrics.loads),

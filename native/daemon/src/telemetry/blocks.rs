@@ -10,8 +10,8 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 
-/// Namespaces with a label of their own; the others share one.
-const NAMESPACES_MAX: usize = 64;
+/// Labels of one kind that have a value of their own; the others share one.
+const LABELS_MAX: usize = 64;
 const OTHER: &str = "other";
 
 /// Where the blocks of lookups were.
@@ -66,8 +66,12 @@ impl BlockRequests {
 
 /// The entry of a namespace in a table by label, whose size is bounded.
 pub(super) fn entry<'a, V: Default>(table: &'a mut BTreeMap<String, V>, namespace: &[u8; 32]) -> &'a mut V {
-    let label = label(namespace);
-    let has_room = table.len() < NAMESPACES_MAX || table.contains_key(&label);
+    bounded(table, label(namespace))
+}
+
+/// The entry of a label in a table whose size is bounded.
+pub(super) fn bounded<V: Default>(table: &mut BTreeMap<String, V>, label: String) -> &mut V {
+    let has_room = table.len() < LABELS_MAX || table.contains_key(&label);
     table
         .entry(if has_room { label } else { OTHER.to_owned() })
         .or_default()

@@ -58,6 +58,11 @@ impl Latency {
         None
     }
 
+    /// The sum of all durations in seconds.
+    pub(crate) fn sum_s(&self) -> f64 {
+        self.0.sum_ns.load(Relaxed) as f64 / 1e9
+    }
+
     /// How many were counted.
     pub(crate) fn count(&self) -> u64 {
         self.counts().iter().sum()
@@ -77,8 +82,7 @@ impl EncodeMetric for Latency {
         let counts = self.counts();
         let bounds = BOUNDS_US.iter().map(|&us| us as f64 / 1e6).chain([f64::INFINITY]);
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-        let sum_s = self.0.sum_ns.load(Relaxed) as f64 / 1e9;
-        encoder.encode_histogram::<NoLabelSet>(sum_s, counts.iter().sum(), &buckets, None)
+        encoder.encode_histogram::<NoLabelSet>(self.sum_s(), counts.iter().sum(), &buckets, None)
     }
 
     fn metric_type(&self) -> MetricType {

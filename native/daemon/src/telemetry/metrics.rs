@@ -5,6 +5,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use super::blocks::BlockRequests;
+use super::prefixes::HotPrefixes;
+use super::recompute::Recompute;
 use super::rpc::RpcMetrics;
 use super::{Direction, Latency, OperationMetrics, TransferMetrics};
 
@@ -12,6 +14,8 @@ use super::{Direction, Latency, OperationMetrics, TransferMetrics};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics {
     pub(crate) blocks: BlockRequests,
+    pub(crate) prefixes: HotPrefixes,
+    pub(crate) recompute: Recompute,
     pub(crate) lookup_duration: Latency,
     /// Of the lookups that waited for slower tiers.
     pub(crate) fetch_duration: Latency,

@@ -8,7 +8,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use pegaflow_core::store::{SpaceSnapshot, StoreSnapshot};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::prometheus_text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -16,7 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::blocks::entry;
-use super::ssd;
+use super::{Restore, demand, engines, ssd};
 use crate::boot::VERSION;
 use crate::daemon::Daemon;
 use crate::recording::RecordingSnapshot;
@@ -79,11 +79,14 @@ impl Collector for Scrape {
             self.0.operations.count() as f64,
         )?;
         self.leases(&mut lines)?;
+        demand::encode(&self.0.store.demand(), &mut lines)?;
         self.what_if(&store, &mut lines)?;
+        Restore::of(&self.0).encode(&mut lines)?;
         if let Some(recorder) = &self.0.recorder {
             Self::recording(&recorder.snapshot(), &mut lines)?;
         }
-        self.engines(&mut lines)
+        self.engines(&mut lines)?;
+        engines::encode(&self.0.sessions.snapshot(), &mut lines)
     }
 }
 
@@ -123,6 +126,11 @@ impl Scrape {
             "pegaflow_pool_used_bytes",
             "Pool bytes of pages that hold something",
             pool.used_bytes as f64,
+        )?;
+        lines.gauge(
+            "pegaflow_pool_largest_free_bytes",
+            "Pool bytes of the largest piece that pages of any size can have",
+            pool.largest_free_bytes as f64,
         )?;
         lines.gauge(
             "pegaflow_pool_degraded",
@@ -259,16 +267,17 @@ impl Scrape {
     fn what_if(&self, store: &StoreSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
         let what_if = WhatIf::of(&self.0.store, store.pool.bytes);
         let parts = what_if.points().iter();
-        let mut family = lines.descriptor(
+        lines.gauges(
+            "pool_bytes",
             "pegaflow_what_if_hit_ratio",
             "The part of the blocks asked for that a pool of this size would have hit under lru, about",
-            MetricType::Gauge,
+            parts.map(|point| (point.pool_bytes.to_string(), point.hit_percent / 100.0)),
         )?;
-        for point in parts {
-            let labels = [("pool_bytes", point.pool_bytes.to_string())];
-            ConstGauge::new(point.hit_percent / 100.0).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
+        lines.gauge(
+            "pegaflow_suggested_pool_bytes",
+            "The least size of these that hits about as much as the largest, 0 before anything was asked for",
+            what_if.suggested().map_or(0, |point| point.pool_bytes) as f64,
+        )
     }
 
     fn recording(recording: &RecordingSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
@@ -394,6 +403,28 @@ impl Lines<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// One value that is no whole number for each value of one label.
+    pub(super) fn gauges(
+        &mut self,
+        label: &str,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (String, f64)>,
+    ) -> fmt::Result {
+        let mut family = self.descriptor(name, help, MetricType::Gauge)?;
+        for (of, value) in values {
+            ConstGauge::new(value).encode(family.encode_family(&[(label, of)])?)?;
+        }
+        Ok(())
+    }
+
+    /// Upper bounds with the counts of their buckets, which are not cumulated.
+    pub(super) fn histogram(&mut self, name: &str, help: &str, sum: f64, buckets: &[(f64, u64)]) -> fmt::Result {
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let mut encoder = self.descriptor(name, help, MetricType::Histogram)?;
+        encoder.encode_histogram::<NoLabelSet>(sum, count, buckets, None)
     }
 
     pub(super) fn descriptor<'s>(

@@ -1,9 +1,12 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::blocks::BlockRequests;
+use super::prefixes::HotPrefixes;
 use super::*;
+use crate::session::Traffic;
 
 #[test]
 fn before_the_first_there_is_no_quantile() {
@@ -13,7 +16,8 @@ fn before_the_first_there_is_no_quantile() {
 #[test]
 fn an_early_end_is_a_failure_of_all_blocks_that_were_not_counted() {
     let metrics = TransferMetrics::default();
-    let mut in_flight = metrics.begin(10);
+    let traffic = Arc::new(Traffic::new());
+    let mut in_flight = metrics.begin(10, &traffic, Direction::Save);
     assert_eq!(metrics.in_flight.get(), 1);
     in_flight.count("saved", 4);
     drop(in_flight);
@@ -25,7 +29,9 @@ fn an_early_end_is_a_failure_of_all_blocks_that_were_not_counted() {
         ),
         (0, 1, 0)
     );
-    metrics.begin(3).succeed(3, 300);
+    metrics
+        .begin(3, &traffic, Direction::Save)
+        .succeed(3, 300);
     assert_eq!(
         (
             metrics.failures.get(),
@@ -85,4 +91,27 @@ proptest! {
         prop_assert!(told_us <= (exact.max(17) * 3) as f64 + 1.0, "{told_us} for {exact}");
         prop_assert!(told_us * 3.0 + 1.0 >= exact as f64 || exact <= 50, "{told_us} for {exact}");
     }
+}
+
+#[test]
+fn a_hot_prefix_outlives_a_flood_of_others_and_is_not_underrated() {
+    let prefixes = HotPrefixes::default();
+    let hot = [[7_u8; 32]; 4];
+    for round in 0_u32..5_000 {
+        if round.is_multiple_of(10) {
+            prefixes.see(&[1; 32], hot.iter().map(<[u8; 32]>::as_slice), 1);
+        }
+        let mut other = [0; 32];
+        other[..4].copy_from_slice(&round.to_le_bytes());
+        prefixes.see(&[2; 32], [other.as_slice()].into_iter(), 0);
+    }
+    let hottest = prefixes.hottest();
+    assert_eq!(hottest.len(), 20);
+    let counts: Vec<_> = hottest
+        .iter()
+        .take(2)
+        .map(|prefix| (prefix.blocks, prefix.lookups - prefix.overrated_lookups))
+        .collect();
+    assert_eq!(counts, [(4, 500), (1, 500)]);
+    assert_eq!((hottest[0].found_lookups, hottest[1].found_lookups), (0, 500));
 }

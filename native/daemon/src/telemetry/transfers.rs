@@ -1,5 +1,6 @@
 //! What saves and loads did.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::counter::Counter;
@@ -8,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Latency;
+use crate::session::Traffic;
 
 /// Which way blocks go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,11 +73,13 @@ impl TransferMetrics {
         registry.register("in_flight", help("{}s under way"), self.in_flight.clone());
     }
 
-    /// A transfer of so many blocks begins; it is under way until what this returns is dropped.
-    pub(crate) fn begin(&self, blocks: usize) -> InFlight {
+    /// A transfer of so many blocks of an engine begins; it is under way until what this returns is dropped.
+    pub(crate) fn begin(&self, blocks: usize, traffic: &Arc<Traffic>, of: Direction) -> InFlight {
         self.in_flight.inc();
         InFlight {
             metrics: self.clone(),
+            traffic: Arc::clone(traffic),
+            of,
             began: Instant::now(),
             uncounted_blocks: blocks as u64,
             has_failed: true,
@@ -87,6 +91,8 @@ impl TransferMetrics {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     metrics: TransferMetrics,
+    traffic: Arc<Traffic>,
+    of: Direction,
     began: Instant,
     uncounted_blocks: u64,
     has_failed: bool,
@@ -108,6 +114,7 @@ impl InFlight {
         self.metrics.duration.observe(took);
         self.metrics.copied_blocks.inc_by(blocks);
         self.metrics.bytes.inc_by(bytes);
+        self.traffic.of(self.of).succeed(blocks, bytes);
         self.has_failed = false;
         took
     }
@@ -124,6 +131,7 @@ impl Drop for InFlight {
         self.metrics.in_flight.dec();
         if self.has_failed {
             self.metrics.failures.inc();
+            self.traffic.of(self.of).fail();
             self.count("failed", self.uncounted_blocks);
         }
     }

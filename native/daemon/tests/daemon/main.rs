@@ -9,6 +9,7 @@
 
 mod support;
 
+mod accounts;
 mod bad_input;
 mod cancelled_operations;
 mod copy_failure;

@@ -396,6 +396,10 @@ impl EvictionPolicy for Density {
         (self.kept > 0).then(|| tick(self.cohorts.oldest()))
     }
 
+    fn used(&self, token: Token) -> Option<Tick> {
+        self.nodes.get(token).map(|node| tick(node.used))
+    }
+
     fn len(&self) -> usize {
         self.kept
     }

@@ -162,7 +162,7 @@ fn a_block_that_no_policy_keeps_yet_is_not_condemned() {
         .collect();
     assert!(index.fill(blocks[0], 0, Slot(0), now).unwrap().is_first);
     assert!(index.fill(blocks[1], 1, Slot(1), now).unwrap().whole.is_some());
-    index.publish(blocks[1]);
+    index.publish(blocks[1], 0);
     let pinned = index.pin(&key(1)).expect("visible");
     assert!(!index.condemn(pinned.block, |_| panic!("it stays")));
     index.keep(blocks[0], Token(7));

@@ -35,7 +35,7 @@ fn fill(
         index.keep(block, token);
     }
     if filled.whole.is_some() {
-        index.publish(block);
+        index.publish(block, 0);
     }
     filled.whole
 }

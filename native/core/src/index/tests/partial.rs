@@ -81,6 +81,6 @@ fn a_block_is_not_evicted_between_its_last_page_and_its_publication() {
         index.evict(block, |_| ()).is_none(),
         "it is about to be published"
     );
-    index.publish(block);
+    index.publish(block, 0);
     assert_eq!(index.evict(block, |_| ()).unwrap().slots, [Slot(0), Slot(1)]);
 }

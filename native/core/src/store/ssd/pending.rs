@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::Tier;
 use super::arrivals::Arrivals;
 use super::fetch::{Purpose, Wanted};
+use crate::demand::MissReason;
 use crate::error::Result;
 use crate::index::BlockKey;
 use crate::space::SpaceId;
@@ -84,7 +85,7 @@ impl Store {
         self.offer_reused(found.map(|hash| BlockKey::new(space, hash)));
         let Some(tier) = self.tier.get().filter(|_| !on_ssd.is_empty()) else {
             return Ok(Found::Ready(TierHits {
-                hits: prefix.into_hits(),
+                hits: prefix.into_hits(MissReason::Unfetched),
                 ssd_blocks: 0,
             }));
         };
@@ -93,7 +94,7 @@ impl Store {
         if !tier.is_worth(bytes, prefix.len() - first, recompute, began) {
             prefix.truncate(first);
             return Ok(Found::Ready(TierHits {
-                hits: prefix.into_hits(),
+                hits: prefix.into_hits(MissReason::Declined),
                 ssd_blocks: 0,
             }));
         }
@@ -149,7 +150,7 @@ impl PendingLookup {
             self.give_up_from(number);
         }
         TierHits {
-            hits: self.prefix.take().into_hits(),
+            hits: self.prefix.take().into_hits(MissReason::Unfetched),
             ssd_blocks: self.fetched.len(),
         }
     }

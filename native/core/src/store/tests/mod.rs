@@ -4,6 +4,7 @@ mod accounts;
 mod checksums;
 mod crash_copy;
 pub(crate) mod crash_points;
+mod demand;
 mod fixture;
 mod fsck;
 mod lookup;

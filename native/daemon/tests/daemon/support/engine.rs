@@ -132,6 +132,7 @@ pub(crate) struct Shape {
     pub(crate) namespace: [u8; 32],
     pub(crate) workers: u32,
     pub(crate) shards: u32,
+    pub(crate) name: String,
 }
 
 impl Shape {
@@ -142,6 +143,7 @@ impl Shape {
             namespace: rand::random(),
             workers: 1,
             shards: 1,
+            name: "test-engine".to_owned(),
         }
     }
 
@@ -165,7 +167,7 @@ impl Shape {
         AttachRequest {
             version: Some(PROTOCOL_VERSION),
             engine_key: Bytes::copy_from_slice(&self.key),
-            engine_id: "test-engine".to_owned(),
+            engine_id: self.name.clone(),
             client_version: "test".to_owned(),
             role: Some(role),
         }
