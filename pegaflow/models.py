@@ -28,6 +28,8 @@ class Pool:
     pinned_blocks: int
     no_space: int
     fallback: str | None
+    largest_free_bytes: int = 0
+    """Of the largest piece that pages of any size can have."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,52 @@ class Blocks:
 
 
 @dataclass(frozen=True)
+class Missed:
+    """Blocks that were missed for one reason."""
+
+    reason: str
+    blocks: int
+
+
+@dataclass(frozen=True)
+class GhostHits:
+    """Blocks that were missed and that a pool of ``pool_times`` the size would have had."""
+
+    pool_times: float
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Evicted:
+    """Blocks that were evicted for one reason."""
+
+    reason: str
+    never_found_blocks: int
+    found_blocks: int
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What an endless cache would have hit in the last ``window_s`` seconds."""
+
+    window_s: int
+    requested_blocks: int
+    distinct_blocks: int
+    hit_percent: float | None
+    """None before anything was asked."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What lookups asked for and what eviction took, since the start."""
+
+    missed: tuple[Missed, ...]
+    ghost_hits: tuple[GhostHits, ...]
+    evicted: tuple[Evicted, ...]
+    ceilings: tuple[Ceiling, ...]
+
+
+@dataclass(frozen=True)
 class Transfers:
     """Saves or loads since the start."""
 
@@ -146,6 +194,16 @@ class Leases:
 
 
 @dataclass(frozen=True)
+class EngineTransfers:
+    """One engine's saves or loads since it attached."""
+
+    transfers: int
+    failures: int
+    blocks: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Engine:
     """One engine that is attached."""
 
@@ -157,6 +215,11 @@ class Engine:
     worker_pids: tuple[int, ...]
     workers: int
     attached_s: float
+    last_call_s: float | None = None
+    """Seconds since it called last; None of daemons that do not know, which count none below."""
+    mapped_bytes: int = 0
+    saves: EngineTransfers = EngineTransfers(0, 0, 0, 0)
+    loads: EngineTransfers = EngineTransfers(0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -295,6 +358,31 @@ class WhatIf:
     sampled_blocks: int
     points: tuple[WhatIfPoint, ...]
     """None before anything was asked."""
+    suggested_pool_bytes: int | None = None
+    """The least size that hits about as much as the largest; None before anything was asked."""
+
+
+@dataclass(frozen=True)
+class HotPrefix:
+    """The first blocks of prompts that are asked for often."""
+
+    namespace: str
+    block_hash: str
+    """Of its last block, which stands for all before it."""
+    blocks: int
+    lookups: int
+    overrated_lookups: int
+    """So many of the lookups may have been others."""
+    found_lookups: int
+
+
+@dataclass(frozen=True)
+class Restore:
+    """Seconds to compute a block, or to bring it back; None where nothing is known."""
+
+    recompute_block_s: float | None
+    memory_block_s: float | None
+    ssd_block_s: float | None
 
 
 @dataclass(frozen=True)
@@ -337,7 +425,10 @@ class Status:
     ssd: Ssd | None = None
     operations: tuple[RunningOperation, ...] = ()
     what_if: WhatIf | None = None
-    """None of daemons that do not know."""
+    """None of daemons that do not know, which have nothing below either."""
+    demand: Demand = Demand((), (), (), ())
+    hot_prefixes: tuple[HotPrefix, ...] = ()
+    restore: Restore = Restore(None, None, None)
     recording: Recording | None = None
 
 

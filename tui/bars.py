@@ -7,9 +7,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from pegaflow.observe.rows import percent
-from pegaflow.observe.snapshot import Snapshot
+from pegaflow.observe.snapshot import Advice, Snapshot
 from pegaflow.observe.thresholds import Level
-from pegaflow.tui.drawing import seconds, signed
+from pegaflow.tui.drawing import duration, seconds, signed
 from pegaflow.tui.glyphs import STYLES, Glyphs
 from pegaflow.tui.host import Host
 from pegaflow.units import format_duration, format_size
@@ -135,12 +135,34 @@ def advice(host: Host) -> Content:
     declined = now.queues.unfetched.get("declined", 0)
     if declined:
         text = f"{declined:,} blocks on ssd were computed instead of fetched: that was faster"
-    elif evictions.memory_blocks and blocks.miss:
-        missed = percent(blocks.miss / blocks.requested)
-        text = f"memory evicts while {missed} are missed: `pegaflow plan` says what more is worth"
+    elif slower := _slower(now.advice):
+        text = slower
+    elif evictions.memory_blocks and now.misses.lost:
+        lost = percent(now.misses.lost / blocks.requested)
+        text = f"{lost} of the blocks asked for were evicted before: {_larger(now)}"
     else:
         text = "nothing to advise"
     return Content.styled(text, "$text-muted")
+
+
+def _slower(advice: Advice) -> str | None:
+    """A tier that gives a block later than an engine computes it."""
+    compute_s = advice.recompute_block_s
+    if compute_s is None:
+        return None
+    for tier, restore_s in (("memory", advice.memory_block_s), ("ssd", advice.ssd_block_s)):
+        if restore_s is not None and restore_s > compute_s:
+            took = f"{duration(restore_s)} a block, to compute one takes {duration(compute_s)}"
+            return f"{tier} is not worth it: it takes {took}"
+    return None
+
+
+def _larger(now: Snapshot) -> str:
+    pool = next(tier for tier in now.tiers if tier.tier == "memory")
+    suggested = now.advice.suggested_pool_bytes or 0
+    if suggested > pool.capacity_bytes:
+        return f"a pool of {format_size(suggested)} would keep most of them"
+    return "`pegaflow plan` says what more is worth"
 
 
 def hints(modes: Sequence[str]) -> Content:

@@ -69,6 +69,20 @@ def duration(seconds: float | None) -> str:
     return "-"
 
 
+def age(age_s: float | None) -> str:
+    """An age in its largest unit.
+
+    >>> age(4.25), age(250), age(5400), age(200_000), age(None)
+    ('4.2 s', '4.2 m', '1.5 h', '2.3 d', '-')
+    """
+    if age_s is None:
+        return "-"
+    for unit, length_s in (("d", 86400), ("h", 3600), ("m", 60)):
+        if age_s >= length_s:
+            return f"{age_s / length_s:.1f} {unit}"
+    return f"{age_s:.1f} s"
+
+
 def seconds(age_s: float | None) -> str:
     """An age, which needs no more than tenths of seconds.
 

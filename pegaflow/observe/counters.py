@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pegaflow.models import Ssd, Status
+from pegaflow.models import Demand, Ssd, Status
 from pegaflow.observe.histogram import EMPTY, Histogram
 from pegaflow.observe.sample import Sample
 
@@ -84,8 +84,23 @@ def _of_status(status: Status) -> Iterator[tuple[str, float]]:
             key = f"namespace/{space.namespace}/{name}"
             spaces[key] = spaces.get(key, 0) + getattr(space, name)
     yield from spaces.items()
+    yield from _of_demand(status.demand)
+    for engine in status.engines:
+        for what, moved in (("saves", engine.saves), ("loads", engine.loads)):
+            for name in ("transfers", "failures", "blocks", "bytes"):
+                yield f"engine/{engine.engine_id}/{what}/{name}", getattr(moved, name)
     if status.ssd is not None:
         yield from _of_ssd(status.ssd)
+
+
+def _of_demand(demand: Demand) -> Iterator[tuple[str, float]]:
+    for missed in demand.missed:
+        yield f"missed/{missed.reason}", missed.blocks
+    for ghost in demand.ghost_hits:
+        yield f"ghost/{ghost.pool_times:g}", ghost.blocks
+    for evicted in demand.evicted:
+        yield f"evicted/{evicted.reason}", evicted.never_found_blocks + evicted.found_blocks
+    yield "evicted-unfound", sum(evicted.never_found_blocks for evicted in demand.evicted)
 
 
 def _of_ssd(ssd: Ssd) -> Iterator[tuple[str, float]]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pegaflow.models import Blocks, Status
 from pegaflow.namespaces import namespaces
-from pegaflow.observe import absent
+from pegaflow.observe import absent, demand
 from pegaflow.observe.alerts import alerts
 from pegaflow.observe.counters import Counters, Delta
 from pegaflow.observe.sample import Sample
@@ -15,7 +15,6 @@ from pegaflow.observe.series import HISTOGRAMS
 from pegaflow.observe.snapshot import (
     Daemon,
     Engine,
-    Evictions,
     Flow,
     Integrity,
     Latency,
@@ -56,15 +55,13 @@ def snapshot(
         tiers=tuple(_tiers(status)),
         flows=tuple(_flows(status, delta)),
         latencies=tuple(_latencies(delta)),
-        engines=tuple(_engines(status)),
+        engines=tuple(_engines(status, delta)),
         namespaces=tuple(_namespaces(status, delta)),
-        evictions=Evictions(
-            memory_blocks=delta.count("evictions"),
-            memory_per_s=delta.rate("evictions"),
-            ssd_blocks=delta.count("ssd/evicted_blocks"),
-            admissions=delta.count("admissions"),
-            kept_blocks=delta.count("pegaflow_ssd_kept_blocks_total"),
-        ),
+        misses=demand.misses(status, delta),
+        ceilings=tuple(demand.ceilings(status)),
+        evictions=demand.evictions(status, delta),
+        prefixes=tuple(demand.prefixes(status)),
+        advice=demand.advice(status),
         leases=_leases(status, delta, thresholds),
         queues=_queues(status, delta),
         integrity=Integrity(
@@ -118,6 +115,7 @@ def _tiers(status: Status) -> Iterator[Tier]:
             leased_bytes=status.leases.bytes if is_memory else 0,
             in_flight_bytes=in_flight if is_memory else 0,
             blocks=part.blocks,
+            largest_free_bytes=status.pool.largest_free_bytes if is_memory else None,
         )
 
 
@@ -157,9 +155,11 @@ def _latencies(delta: Delta) -> Iterator[Latency]:
             yield Latency(name, histogram.count, p50, p95, p99)
 
 
-def _engines(status: Status) -> Iterator[Engine]:
+def _engines(status: Status, delta: Delta) -> Iterator[Engine]:
     pages = {one.pid: one.page_bytes for gpu in status.gpus.devices for one in gpu.engines}
     for engine in status.engines:
+        key = f"engine/{engine.engine_id}"
+        failures = (delta.count(f"{key}/{what}/failures") for what in ("saves", "loads"))
         own = [pages[pid] for pid in engine.worker_pids if pid in pages]
         yield Engine(
             engine_id=engine.engine_id,
@@ -170,6 +170,13 @@ def _engines(status: Status) -> Iterator[Engine]:
             attached_s=engine.attached_s,
             stale=not engine.complete and engine.attached_s > STALE_S,
             page_bytes=sum(own) if own else None,
+            last_call_s=engine.last_call_s,
+            mapped_bytes=engine.mapped_bytes,
+            saved_blocks=delta.count(f"{key}/saves/blocks"),
+            loaded_blocks=delta.count(f"{key}/loads/blocks"),
+            save_bytes_per_s=delta.rate(f"{key}/saves/bytes"),
+            load_bytes_per_s=delta.rate(f"{key}/loads/bytes"),
+            failures=sum(failures),
         )
 
 
@@ -237,13 +244,8 @@ def _by(delta: Delta, counter: str) -> dict[str, int]:
 
 def _absent(status: Status) -> dict[str, str]:
     sentences = {
-        "ceiling": absent.CEILING,
-        "engine_traffic": absent.ENGINE_TRAFFIC,
-        "ghost": absent.GHOST,
         "numa": absent.NUMA,
         "peers": absent.PEERS,
-        "prefixes": absent.PREFIXES,
         "remote": absent.REMOTE_TIER,
-        "residence": absent.RESIDENCE,
     }
     return sentences if status.ssd is not None else sentences | {"ssd": absent.NO_SSD}

@@ -51,6 +51,17 @@ CSV: Final[Mapping[str, Callable[[Snapshot], Cell]]] = {
     "ssd": lambda snapshot: snapshot.window_blocks.ssd,
     "remote": lambda snapshot: snapshot.window_blocks.remote,
     "miss": lambda snapshot: snapshot.window_blocks.miss,
+    "miss_new": lambda snapshot: snapshot.misses.new,
+    "miss_lost": lambda snapshot: snapshot.misses.lost,
+    "ghost_hits_2x": lambda snapshot: snapshot.misses.ghost_hits.get("2"),
+    "ceiling_1h_percent": lambda snapshot: next(
+        (
+            None if ceiling.hit_share is None else round(100 * ceiling.hit_share, 2)
+            for ceiling in snapshot.ceilings
+            if ceiling.window_s == 3600
+        ),
+        None,
+    ),
     "memory_used_bytes": lambda snapshot: sum(
         part.used_bytes for part in _tiers(snapshot, "memory")
     ),

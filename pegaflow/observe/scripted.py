@@ -9,7 +9,7 @@ from typing import Final
 from pegaflow import models
 from pegaflow.config import DaemonConfig
 from pegaflow.observe.sample import Sample
-from pegaflow.observe.series import HISTOGRAMS, Series
+from pegaflow.observe.series import AGES, HISTOGRAMS, Series
 from pegaflow.version import VERSION
 
 _GIB: Final = 1 << 30
@@ -72,6 +72,10 @@ class ScriptedSource:
             taken_over=None,
             checksums=models.Checksums(3, int(900 * seconds), 640, 640 * _BLOCK, 0.1, 9000, 2, 0),
             blocks=_blocks(seconds),
+            demand=_demand(seconds),
+            hot_prefixes=tuple(_prefixes(seconds, spaces)),
+            restore=models.Restore(0.0042, 0.0003, 0.0011),
+            what_if=models.WhatIf("lru", 100_000, 8_000, (), 96 * _GIB),
             saves=_transfers(seconds, 40, 12),
             loads=_transfers(seconds, 60, 12),
             leases=models.Leases(6, 96, 96 * _BLOCK, 1.5 + seconds % 4),
@@ -97,6 +101,10 @@ class ScriptedSource:
                 ),
                 workers=2,
                 attached_s=seconds + 40.0,
+                last_call_s=0.2 * number,
+                mapped_bytes=2 * 4096 * _BLOCK,
+                saves=_moved(seconds, 40 / (number + 1), 0),
+                loads=_moved(seconds, 60 / (number + 1), number // 8),
             )
 
 
@@ -150,7 +158,45 @@ def _pool(seconds: float) -> models.Pool:
         pinned_blocks=102,
         no_space=0,
         fallback=None,
+        largest_free_bytes=max(56 * _GIB - used, 0),
     )
+
+
+def _demand(seconds: float) -> models.Demand:
+    missed = _blocks(seconds).miss
+    lost, behind, declined = missed // 3, missed // 50, 3
+    reasons = {"new": missed - lost - behind - declined, "behind": behind, "declined": declined}
+    evicted = _wave(seconds, 80)
+    return models.Demand(
+        missed=tuple(models.Missed(*one) for one in (reasons | {"room": lost}).items()),
+        ghost_hits=tuple(
+            models.GhostHits(times, int(lost * share))
+            for times, share in ((1.5, 0.3), (2.0, 0.5), (4.0, 0.9))
+        ),
+        evicted=(models.Evicted("room", evicted // 4, evicted - evicted // 4),),
+        ceilings=tuple(
+            models.Ceiling(window_s, 1000 * window_s, int(10 * window_s * (100 - percent)), percent)
+            for window_s, percent in ((900, 86.0), (3600, 88.5), (86400, 90.25))
+        ),
+    )
+
+
+def _prefixes(seconds: float, spaces: Sequence[models.Namespace]) -> Iterator[models.HotPrefix]:
+    for number in range(8):
+        lookups = _wave(seconds, 50 / (number + 1))
+        yield models.HotPrefix(
+            namespace=spaces[number % len(spaces)].namespace[:16],
+            block_hash=f"{(number + 1) * 0x9E3779B97F4A7C15 % 2**64:016x}" * 2,
+            blocks=4 ** (number % 4),
+            lookups=lookups,
+            overrated_lookups=0,
+            found_lookups=lookups - lookups // (number + 5),
+        )
+
+
+def _moved(seconds: float, per_s: float, failures: int) -> models.EngineTransfers:
+    done = _wave(seconds, per_s)
+    return models.EngineTransfers(done, failures, done * 12, done * 12 * _BLOCK)
 
 
 def _spaces(seconds: float, count: int) -> Iterator[models.Namespace]:
@@ -215,7 +261,9 @@ def _ssd(seconds: float, reason: str | None) -> models.Ssd:
 
 
 def _metrics(seconds: float) -> str:
-    return "\n".join(line for name in HISTOGRAMS for line in _histogram(name, seconds)) + (
+    lines = [line for name in HISTOGRAMS for line in _histogram(name, seconds)]
+    lines += [line for name in AGES for line in _ages(name, seconds)]
+    return "\n".join(lines) + (
         f"\npegaflow_leases_granted_total {_wave(seconds, 60)}"
         f'\npegaflow_leases_ended_total{{reason="loaded"}} {_wave(seconds, 58)}'
         f'\npegaflow_leases_ended_total{{reason="released"}} {_wave(seconds, 2)}'
@@ -232,3 +280,12 @@ def _histogram(name: str, seconds: float) -> Iterator[str]:
         share = 0.0 if bound < typical else 0.9 if bound < 10 * typical else 1.0
         below = count if math.isinf(bound) else int(count * share)
         yield f'{metric}_bucket{{le="{"+Inf" if math.isinf(bound) else bound}"}} {below}'
+
+
+def _ages(name: str, seconds: float) -> Iterator[str]:
+    """Most of what is evicted is some minutes old, some of it an hour."""
+    yield f"# TYPE {AGES[name]} histogram"
+    count, share = _wave(seconds, 80), {60.0: 0.1, 300.0: 0.6, 900.0: 0.9, 3600.0: 1.0}
+    for bound, part in share.items():
+        yield f'{AGES[name]}_bucket{{le="{bound}"}} {int(count * part)}'
+    yield f'{AGES[name]}_bucket{{le="+Inf"}} {count}'

@@ -7,7 +7,7 @@ from typing import Final
 
 from pegaflow.observe.histogram import EMPTY, Histogram
 
-HISTOGRAMS: Final[Mapping[str, str]] = {
+HISTOGRAMS: Final[dict[str, str]] = {
     "lookup": "pegaflow_lookup_duration_seconds",
     "fetch": "pegaflow_fetch_duration_seconds",
     "save": "pegaflow_save_duration_seconds",
@@ -16,6 +16,12 @@ HISTOGRAMS: Final[Mapping[str, str]] = {
     "ssd write": "pegaflow_ssd_write_duration_seconds",
 }
 """What takes time, and the histogram of it."""
+
+AGES: Final[dict[str, str]] = {
+    "residence": "pegaflow_cache_residence_seconds",
+    "idle": "pegaflow_cache_idle_seconds",
+}
+"""What is known of the ages of evicted blocks, and the histogram of it."""
 
 COUNTERS: Final[Mapping[str, str]] = {
     "pegaflow_leases_granted_total": "",
@@ -26,10 +32,15 @@ COUNTERS: Final[Mapping[str, str]] = {
     "pegaflow_ssd_write_blocks_total": "result",
     "pegaflow_ssd_kept_blocks_total": "",
     "pegaflow_inflight_gc_cleaned_total": "",
+    "pegaflow_operations_total": "operation",
 }
 """Counters by name, with the label that tells them apart; the other labels are summed."""
 
-_KEPT: Final = (*HISTOGRAMS.values(), *(name.removesuffix("_total") for name in COUNTERS))
+_KEPT: Final = (
+    *HISTOGRAMS.values(),
+    *AGES.values(),
+    *(name.removesuffix("_total") for name in COUNTERS),
+)
 
 
 @dataclass(frozen=True)
@@ -56,14 +67,14 @@ class Series:
 
     @cached_property
     def histograms(self) -> dict[str, Histogram]:
-        """The histograms by what takes time; paths of a tier are taken together."""
+        """The histograms by what they are of; paths of a tier are taken together."""
         by_labels: dict[str, dict[str, list[tuple[float, float]]]] = {}
         for name, labels, value in self._samples:
             if name.endswith("_bucket"):
                 sets = by_labels.setdefault(name.removesuffix("_bucket"), {})
                 sets.setdefault(labels.get("path", ""), []).append((float(labels["le"]), value))
         found = {}
-        for what, metric in HISTOGRAMS.items():
+        for what, metric in (HISTOGRAMS | AGES).items():
             merged: Histogram | None = None
             for buckets in by_labels.get(metric, {}).values():
                 one = Histogram.of_cumulative(buckets)

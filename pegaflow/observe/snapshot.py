@@ -50,6 +50,8 @@ class Tier:
     leased_bytes: int
     in_flight_bytes: int
     blocks: int
+    largest_free_bytes: int | None
+    """Of the largest piece that pages of any size can have; None for ssd."""
 
     @property
     def used_share(self) -> float:
@@ -95,6 +97,15 @@ class Engine:
     """Whether it should be complete by now and is not."""
     page_bytes: int | None
     """Bytes of a block on its GPUs, all workers together; None: not on a GPU."""
+    last_call_s: float | None
+    mapped_bytes: int
+    """Bytes of its memory that saves and loads reach."""
+    saved_blocks: int
+    """In the window, as are the four below."""
+    loaded_blocks: int
+    save_bytes_per_s: float
+    load_bytes_per_s: float
+    failures: int
 
 
 @dataclass(frozen=True)
@@ -118,6 +129,64 @@ class Namespace:
 
 
 @dataclass(frozen=True)
+class Misses:
+    """Blocks that lookups missed in the window."""
+
+    reasons: Mapping[str, int]
+    lost: int
+    """Those that were cached and are not any more."""
+    ghost_hits: Mapping[str, int]
+    """Those that pools of so many times the size would have had."""
+
+    @property
+    def new(self) -> int:
+        """Those that never were cached."""
+        return self.reasons.get("new", 0)
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What an endless cache would have hit in the last ``window_s`` seconds."""
+
+    window_s: int
+    requested: int
+    hit_share: float | None
+    """0 to 1; None of nothing."""
+
+
+@dataclass(frozen=True)
+class Ages:
+    """Ages of blocks evicted in the window; None where none was."""
+
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The first blocks of prompts that were asked for most since the start."""
+
+    namespace: str
+    block_hash: str
+    blocks: int
+    lookups: int
+    """At least."""
+    found_share: float
+    """The part of them that found all of it, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What blocks are worth; None where nothing is known."""
+
+    recompute_block_s: float | None
+    memory_block_s: float | None
+    ssd_block_s: float | None
+    suggested_pool_bytes: int | None
+
+
+@dataclass(frozen=True)
 class Evictions:
     """What left, in the window."""
 
@@ -126,6 +195,14 @@ class Evictions:
     ssd_blocks: int
     admissions: int
     kept_blocks: int
+    reasons: Mapping[str, int]
+    """Of those that left memory."""
+    unfound_blocks: int
+    """Of those that left memory: no lookup had found them."""
+    residence: Ages
+    """How long they had been there."""
+    idle: Ages
+    """How long they had not been used."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +278,13 @@ class Snapshot:
     latencies: tuple[Latency, ...]
     engines: tuple[Engine, ...]
     namespaces: tuple[Namespace, ...]
+    misses: Misses
+    ceilings: tuple[Ceiling, ...]
+    """The shortest window first."""
     evictions: Evictions
+    prefixes: tuple[Prefix, ...]
+    """The hottest first."""
+    advice: Advice
     leases: Leases
     queues: Queues
     integrity: Integrity

@@ -101,6 +101,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "bytes": 1073741824,
             "ready_bytes": 1073741824,
             "used_bytes": 100663296,
+            "largest_free_bytes": 805306368,
             "policy": "lru",
             "in_flight_pages": 1,
             "partial_blocks": 0,
@@ -146,6 +147,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
                 {"pool_bytes": 1 << 29, "hit_percent": 20.0},
                 {"pool_bytes": 1 << 30, "hit_percent": 30.25},
             ],
+            "suggested_pool_bytes": 1 << 30,
         },
         "recording": None,
         "checksums": {
@@ -159,6 +161,21 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "corrupt_blocks": 0,
         },
         "blocks": {"requested": 1000, "memory": 750, "ssd": 0, "remote": 0, "miss": 250},
+        "demand": {
+            "missed": [{"reason": "new", "blocks": 200}, {"reason": "room", "blocks": 50}],
+            "ghost_hits": [{"pool_times": 2.0, "blocks": 30}],
+            "evicted": [{"reason": "room", "never_found_blocks": 40, "found_blocks": 20}],
+            "ceilings": [
+                {
+                    "window_s": 3600,
+                    "requested_blocks": 1000,
+                    "distinct_blocks": 200,
+                    "hit_percent": 80.0,
+                }
+            ],
+        },
+        "hot_prefixes": [],
+        "restore": {"recompute_block_s": 0.004, "memory_block_s": 0.0001, "ssd_block_s": None},
         "saves": transfers,
         "loads": transfers | unused,
         "leases": {"held": 1, "blocks": 16, "bytes": 16777216, "oldest_s": 0.5},
@@ -182,6 +199,10 @@ def status_document(**changes: Any) -> dict[str, Any]:
                 "worker_pids": [101, 102],
                 "workers": 2,
                 "attached_s": 61.0,
+                "last_call_s": 0.25,
+                "mapped_bytes": 1 << 30,
+                "saves": {"transfers": 12, "failures": 1, "blocks": 96, "bytes": 100663296},
+                "loads": {"transfers": 12, "failures": 0, "blocks": 96, "bytes": 100663296},
             }
         ],
         "namespaces": [

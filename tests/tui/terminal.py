@@ -34,6 +34,8 @@ class Terminal:
         )
         os.close(other)
         self._written = ""
+        self.seen = ""
+        """All that it has written, with its escape sequences."""
 
     def wait_for(self, text: str) -> None:
         """Wait until it has written ``text``, and forget all up to there."""
@@ -65,7 +67,9 @@ class Terminal:
     def _read(self, seconds: float) -> None:
         if select.select([self._own], [], [], seconds)[0]:
             try:
-                self._written += os.read(self._own, 1 << 16).decode("utf-8", "replace")
+                read = os.read(self._own, 1 << 16).decode("utf-8", "replace")
+                self._written += read
+                self.seen += read
             except OSError:
                 # The other end is closed: the process ends.
                 time.sleep(0.01)

@@ -1,5 +1,6 @@
 """The installed command on a pseudo-terminal, against real daemons."""
 
+import re
 import signal
 from collections.abc import Iterator
 
@@ -65,3 +66,18 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(host: Host) -> None:
         assert terminal.wait_end() == 0
     finally:
         terminal.close()
+
+
+def test_where_no_colour_is_wanted_all_is_grey(host: Host) -> None:
+    greys = {"16", "231", *(str(shade) for shade in range(232, 256))}
+    shown = {}
+    for wanted, environ in ((True, {}), (False, {"NO_COLOR": "1"})):
+        terminal = Terminal([str(BIN / "pegaflow"), "top", "--demo"], host.environ | environ)
+        try:
+            terminal.wait_for("together:")
+            terminal.press("q")
+            assert terminal.wait_end() == 0
+        finally:
+            terminal.close()
+        shown[wanted] = set(re.findall(r"[34]8;5;(\d+)", terminal.seen))
+    assert shown[False] <= greys < greys | shown[True]

@@ -2,8 +2,9 @@
 
 from textual.content import Content
 
-from pegaflow.tui.drawing import sparkline
-from pegaflow.tui.panels.panel import Panel, sentence
+from pegaflow.observe.snapshot import Ages, Evictions
+from pegaflow.tui.drawing import age, sparkline
+from pegaflow.tui.panels.panel import Panel
 from pegaflow.tui.view import View
 
 
@@ -12,7 +13,7 @@ class EvictionsPanel(Panel):
 
     NAME = "evictions"
     TITLE = "Evictions"
-    HELP = "Blocks that left memory and ssd in the window, and those that came in."
+    HELP = "Blocks that left memory and ssd in the window, why, how old, and those that came in."
 
     def lines(self, view: View, width: int) -> list[Content]:
         """Counts, and a graph of memory's."""
@@ -26,6 +27,26 @@ class EvictionsPanel(Panel):
             Content(f"{counted.memory_blocks:,} left memory, {counted.ssd_blocks:,} left ssd"),
             Content(f"{counted.admissions:,} came in, {counted.kept_blocks:,} kept on ssd"),
             Content.styled(f"policy {view.now.daemon.policy}, {view.window}", "$text-muted"),
-            *sentence(view.now.absent["residence"], width),
-            *sentence(view.now.absent["ghost"], width),
+            *_facts(counted, width),
         ]
+
+
+def _facts(evictions: Evictions, width: int) -> list[Content]:
+    """Why blocks left memory, and how old they were."""
+    reasons = [
+        f"{reason.replace('_', ' ')} {count:,}"
+        for reason, count in evictions.reasons.items()
+        if count
+    ]
+    if not reasons:
+        return []
+    texts = [
+        f"{', '.join(reasons)}; {evictions.unfound_blocks:,} never found",
+        f"stayed {_ages(evictions.residence)}",
+        f"unused {_ages(evictions.idle)}",
+    ]
+    return [line for text in texts for line in Content(text).wrap(width)]
+
+
+def _ages(ages: Ages) -> str:
+    return f"p50 {age(ages.p50_s)}, p95 {age(ages.p95_s)}, p99 {age(ages.p99_s)}"
