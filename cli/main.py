@@ -11,6 +11,8 @@ from pegaflow.cli import (
     bench,
     config,
     doctor,
+    engine,
+    events,
     namespace,
     plan,
     restart,
@@ -51,9 +53,11 @@ app.command("plan")(plan.plan)
 app.add_typer(trace.app, name="trace")
 app.add_typer(tier.app, name="tier")
 app.add_typer(namespace.app, name="namespace")
+app.add_typer(engine.app, name="engine")
 app.add_typer(config.app, name="config")
 app.add_typer(bench.app, name="bench")
 app.command("doctor", help=doctor.HELP)(doctor.doctor)
+app.command("events", help=events.HELP)(events.events)
 app.command("version")(version.version)
 
 

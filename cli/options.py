@@ -57,10 +57,15 @@ Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How
 
 def timeout_seconds(text: str) -> float:
     """Seconds of the option ``--timeout``."""
+    return duration_field("--timeout", text)
+
+
+def duration_field(option: str, text: str) -> float:
+    """Seconds of an option."""
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise ConfigError(f"--timeout {text!r} cannot be used; allowed: {DURATION_FORM}") from error
+        raise ConfigError(f"{option} {text!r} cannot be used; allowed: {DURATION_FORM}") from error
 
 
 def one_of(option: str, text: str, allowed: Sequence[str]) -> str:

@@ -66,16 +66,20 @@ class Client:
         """Whether /readyz says that all of the cache is there."""
         return self._get("/readyz").is_success
 
+    def events_json(self, after: int, wait_s: float) -> str:
+        """What happened after the event with this number; waits so long for the next one."""
+        return self._get(f"/v1/events?after={after}&wait={wait_s:g}", wait_s).text
+
     def metrics(self) -> str:
         """The metrics, in Prometheus' text form."""
         return self._get("/metrics").text
 
-    def _get(self, path: str) -> "httpx.Response":
+    def _get(self, path: str, wait_s: float = 0.0) -> "httpx.Response":
         import httpx
 
         url = f"http://{self._http_addr}{path}"
         try:
-            return httpx.get(url, timeout=self.timeout_s, trust_env=False)
+            return httpx.get(url, timeout=self.timeout_s + wait_s, trust_env=False)
         except httpx.TimeoutException as error:
             raise CallTimeout(f"{url} did not answer within {self.timeout_s} s") from error
         except httpx.TransportError as error:

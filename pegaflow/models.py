@@ -397,6 +397,18 @@ class Recording:
 
 
 @dataclass(frozen=True)
+class SelfTest:
+    """A round trip of random bytes when the daemon started."""
+
+    copy_path: str
+    """``host``, or a GPU's UUID and how its copies are handed to the driver."""
+    bytes: int
+    duration_s: float
+    error: str | None
+    """Why they did not come back as they were; None where they did."""
+
+
+@dataclass(frozen=True)
 class Status:
     """The daemon's status."""
 
@@ -430,6 +442,35 @@ class Status:
     hot_prefixes: tuple[HotPrefix, ...] = ()
     restore: Restore = Restore(None, None, None)
     recording: Recording | None = None
+    self_tests: tuple[SelfTest, ...] = ()
+    last_event: int | None = None
+    """The number of the last event; None of daemons that keep none."""
+
+
+@dataclass(frozen=True)
+class LoggedEvent:
+    """Something that happened, as the daemon or its reader tells it."""
+
+    sequence: int | None
+    """None for what the reader says of itself."""
+    at: float
+    kind: str
+    level: str
+    """``ok``, ``warning`` or ``critical``."""
+    subject: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class EventPage:
+    """What happened after the event with some number."""
+
+    boot_id: str
+    lost: int
+    """Events after it that are not kept any more."""
+    last: int
+    """The number to ask for next."""
+    events: tuple[LoggedEvent, ...]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pegaflow.doctor import (
     ptrace,
     rdma,
     round_trip,
+    self_tests,
     shared_memory,
     vllm,
 )
@@ -56,6 +57,7 @@ def examine(
     else:
         yield from gpus.check(machine, status.gpus)
         yield from daemon.check(status)
+        yield from self_tests.check(status)
         if status.state in ("ready", "degraded"):
             begin("round trip")
             yield from round_trip.check(status, wanted.client.evict_namespace)

@@ -1,11 +1,15 @@
-"""What happened between two snapshots: a log that needs nothing but samples."""
+"""What happened between two snapshots, from the daemon's log and from what changed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from pegaflow.models import LoggedEvent
 from pegaflow.observe.snapshot import Snapshot
 from pegaflow.observe.thresholds import Level
 from pegaflow.units import format_duration
+
+_LEVELS: Final[Mapping[str, Level]] = {"ok": "ok", "warning": "warning", "critical": "critical"}
 
 
 @dataclass(frozen=True)
@@ -17,9 +21,17 @@ class Event:
     text: str
 
 
-def events(before: Snapshot | None, after: Snapshot) -> Iterator[Event]:
-    """What happened between a snapshot and the next, whose window is the time between them."""
+def events(
+    before: Snapshot | None, after: Snapshot, logged: Sequence[LoggedEvent] | None = None
+) -> Iterator[Event]:
+    """What happened between a snapshot and the next, whose window is the time between them.
+
+    ``logged`` is what the daemon's own log has of that time; without a log, states, tiers and
+    engines are compared. What the log does not have is counted anyway.
+    """
     at = after.at
+    for one in logged or ():
+        yield Event(one.at, _LEVELS.get(one.level, "warning"), one.text)
     if before is None:
         daemon = after.daemon
         age = format_duration(daemon.uptime_s)
@@ -28,12 +40,19 @@ def events(before: Snapshot | None, after: Snapshot) -> Iterator[Event]:
     if after.window.restarted:
         boots = f"{before.daemon.boot_id} ended, {after.daemon.boot_id} began"
         yield Event(at, "warning", f"the daemon restarted: {boots}")
+    if logged is None:
+        yield from _states(before, after)
+        yield from _tiers(before, after)
+        yield from _engines(before, after)
+        yield from _dropped(before, after)
+    yield from _counts(after)
+
+
+def _states(before: Snapshot, after: Snapshot) -> Iterator[Event]:
     if before.daemon.state != after.daemon.state:
         level: Level = "critical" if after.daemon.state == "degraded" else "ok"
-        yield Event(at, level, f"the daemon is {after.daemon.state}, was {before.daemon.state}")
-    yield from _tiers(before, after)
-    yield from _engines(before, after)
-    yield from _counts(before, after)
+        text = f"the daemon is {after.daemon.state}, was {before.daemon.state}"
+        yield Event(after.at, level, text)
 
 
 def _tiers(before: Snapshot, after: Snapshot) -> Iterator[Event]:
@@ -68,12 +87,15 @@ def _engines(before: Snapshot, after: Snapshot) -> Iterator[Event]:
             yield Event(after.at, "warning", f"engine {name[:12]} left ({engine.model})")
 
 
-def _counts(before: Snapshot, after: Snapshot) -> Iterator[Event]:
+def _dropped(before: Snapshot, after: Snapshot) -> Iterator[Event]:
     corrupt = after.integrity.corrupt_blocks
     if not after.window.restarted:
         corrupt -= before.integrity.corrupt_blocks
     if corrupt > 0:
         yield Event(after.at, "critical", f"{corrupt:,} corrupt blocks dropped")
+
+
+def _counts(after: Snapshot) -> Iterator[Event]:
     for flow in after.flows:
         if flow.failures:
             yield Event(after.at, "warning", f"{flow.failures:,} failed: {flow.name}")

@@ -30,7 +30,7 @@ class History:
         """The snapshot of a new sample since the one before; the first is since the start."""
         before = self.snapshots[-1] if self.snapshots else None
         after = snapshot(sample, self._last, self.thresholds)
-        self.events.extend(events(before, after))
+        self.events.extend(events(before, after, sample.events))
         self.snapshots.append(after)
         self._last = sample
         return after

@@ -1,12 +1,12 @@
 """One reading of one daemon."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 from pegaflow.errors import PegaflowError
-from pegaflow.models import Status, parse
+from pegaflow.models import LoggedEvent, Status, parse
 from pegaflow.observe.series import Series
 
 
@@ -19,6 +19,8 @@ class Sample:
     at: float
     status_json: str
     series: Series
+    events: tuple[LoggedEvent, ...] | None = None
+    """What the daemon's log has more than at the reading before; None where it keeps none."""
 
     @cached_property
     def status(self) -> Status:
@@ -33,6 +35,7 @@ class Sample:
                 "at": self.at,
                 "status": json.loads(self.status_json),
                 "metrics": self.series.text,
+                "events": None if self.events is None else [asdict(one) for one in self.events],
             },
             separators=(",", ":"),
         )
@@ -43,7 +46,9 @@ class Sample:
         try:
             raw: dict[str, Any] = json.loads(line)
             status = json.dumps(raw["status"])
-            return cls(str(raw["host"]), float(raw["at"]), status, Series(str(raw["metrics"])))
+            series, logged = Series(str(raw["metrics"])), raw.get("events")
+            events = None if logged is None else tuple(LoggedEvent(**one) for one in logged)
+            return cls(str(raw["host"]), float(raw["at"]), status, series, events)
         except (KeyError, TypeError, ValueError) as error:
             raise PegaflowError(
                 f"the recording has a line that is no sample ({error!r}); "

@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pegaflow.errors import CallTimeout, ConfigError, PegaflowError, Unreachable
+from pegaflow.models import LoggedEvent, Status
+from pegaflow.observe.event_reader import EventReader
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.series import Series
 
@@ -43,15 +46,25 @@ class HttpSource:
         self._timeout_s = timeout_s
         self._clock = clock
         self._client: httpx.Client | None = None
+        self._events = EventReader(lambda after, _: self._get(f"/v1/events?after={after}"))
 
     def read(self) -> Sample:
-        """The daemon now, from ``/v1/status`` and ``/metrics``."""
+        """The daemon now, from ``/v1/status``, ``/metrics`` and, for news, ``/v1/events``."""
         try:
             status = self._get("/v1/status")
-            return Sample(self.host, self._clock(), status, Series.of(self._get("/metrics")))
+            sample = Sample(self.host, self._clock(), status, Series.of(self._get("/metrics")))
+            return replace(sample, events=self._new_events(sample.status))
         except PegaflowError:
             self.close()
             raise
+
+    def _new_events(self, status: Status) -> tuple[LoggedEvent, ...] | None:
+        if status.last_event is None:
+            return None
+        events = list[LoggedEvent]()
+        while not self._events.has(status.boot_id, status.last_event):
+            events.extend(self._events.read())
+        return tuple(events)
 
     def close(self) -> None:
         """Let go of the connection."""

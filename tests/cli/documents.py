@@ -95,6 +95,8 @@ def status_document(**changes: Any) -> dict[str, Any]:
         "socket": "/run/pegaflow/daemon.sock",
         "http_addr": "127.0.0.1:9091",
         "supervised": False,
+        "self_tests": [{"copy_path": "host", "bytes": 1 << 20, "duration_s": 0.002, "error": None}],
+        "last_event": 7,
         "pool": {
             "kind": "tmpfs",
             "path": "/dev/shm/pegaflow/pool",

@@ -17,6 +17,7 @@ pub mod pause;
 pub mod pool;
 pub mod process;
 pub mod progress;
+pub mod self_test;
 pub mod simulate;
 pub mod space;
 pub mod ssd;

@@ -1,5 +1,6 @@
 //! What all services of one daemon share.
 
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -7,10 +8,12 @@ use pegaflow_core::copy::CopyThreads;
 use pegaflow_core::cuda::Gpus;
 use pegaflow_core::error::Result;
 use pegaflow_core::lease::LeaseTable;
+use pegaflow_core::self_test::SelfTest;
 use pegaflow_core::store::{Store, StoreConfig};
 
-use crate::boot::Boot;
+use crate::boot::{Boot, VERSION};
 use crate::config::DaemonConfig;
+use crate::events::{EventKind, EventLevel, EventLog};
 use crate::lifecycle::Lifecycle;
 use crate::operation::Operations;
 use crate::recording::Recorder;
@@ -41,6 +44,8 @@ pub(crate) struct Daemon {
     /// None: lookups are not recorded.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) operations: Arc<Operations>,
+    pub(crate) events: Arc<EventLog>,
+    host_test: SelfTest,
     pub(crate) ssd_room: SsdRoom,
 }
 
@@ -61,6 +66,8 @@ impl Daemon {
         let pending = Arc::new(PendingLookups::default());
         let metrics = Metrics::default();
         let points = PointWatch::start()?;
+        let events = Arc::new(EventLog::new());
+        let copy_threads = CopyThreads::start(config.copy_threads)?;
         let recorder = config.record_dir.clone();
         let recorder = recorder.map(|directory| Recorder::start(directory, config.record_bytes));
         let daemon = Arc::new(Self {
@@ -69,8 +76,10 @@ impl Daemon {
                 Arc::clone(&leases),
                 Arc::clone(&pending),
                 metrics.clone(),
+                Arc::clone(&events),
             ),
-            copy_threads: CopyThreads::start(config.copy_threads)?,
+            host_test: SelfTest::host(&copy_threads),
+            copy_threads,
             lanes: Lanes::start()?,
             gpus: Gpus::start(&store, config.gpu_settings())?,
             saves: TransferThreads::start(Direction::Save, &points)?,
@@ -85,11 +94,30 @@ impl Daemon {
             operations: Arc::new(Operations::new(metrics.operations.clone())),
             metrics,
             lifecycle: Lifecycle::new(),
+            events,
             ssd_room: SsdRoom::default(),
             recorder: recorder.transpose()?,
         });
         daemon.look_for_room();
+        daemon.tell_start();
         Ok(daemon)
+    }
+
+    /// What came of the round trips of random bytes on each copy path that is open by now.
+    pub(crate) fn self_tests(&self) -> Vec<SelfTest> {
+        let of_gpus = self.gpus.snapshot().self_tests;
+        iter::once(self.host_test.clone()).chain(of_gpus).collect()
+    }
+
+    fn tell_start(&self) {
+        let (pid, socket) = (self.boot.process.pid, self.config.socket.display());
+        let text = format!("the daemon started: version {VERSION}, pid {pid}, socket {socket}");
+        self.events.add(EventKind::Daemon, EventLevel::Ok, None, text);
+        if let Some(taken_over) = self.store.snapshot().taken_over {
+            let (blocks, took) = (taken_over.blocks, taken_over.duration.as_secs_f64());
+            let text = format!("{blocks} blocks of the last daemon were taken over in {took:.1} s");
+            self.events.add(EventKind::Daemon, EventLevel::Ok, None, text);
+        }
     }
 
     /// Looks whether the ssd tier's file systems can give what its paths may take.

@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::daemon::Daemon;
+use crate::events::{EventKind, EventLevel};
 use crate::session::EndReason;
 
 /// How often the flush of the ssd tier says how far it is.
@@ -19,6 +20,8 @@ const FLUSH_WAIT_LEAST: Duration = Duration::from_secs(1);
 /// Once the daemon is to end: lets transfers end, then ends the sessions, then closes the tiers.
 pub(crate) async fn drain(daemon: Arc<Daemon>) {
     daemon.lifecycle.draining().await;
+    let text = "the daemon drains, and ends";
+    daemon.events.add(EventKind::Daemon, EventLevel::Ok, None, text);
     let limit = daemon.config.drain_timeout().unwrap_or_default();
     let end = Instant::now() + limit;
     let idle = async { tokio::join!(daemon.saves.idle(), daemon.loads.idle()) };

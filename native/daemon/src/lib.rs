@@ -9,6 +9,7 @@ mod connections;
 mod daemon;
 mod descriptors;
 mod drain;
+mod events;
 mod lifecycle;
 mod logging;
 mod operation;

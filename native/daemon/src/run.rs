@@ -13,6 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::boot::Boot;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
+use crate::events::{EventKind, EventLevel, EventWatch};
 use crate::operator::{self, Operator, Token};
 use crate::socket::SocketPlace;
 use crate::status::Readiness;
@@ -121,14 +122,20 @@ impl Ready {
     }
 }
 
-/// Ends leases that nobody renewed, and lookups that nobody asks for any more.
+/// Ends leases that nobody renewed, and lookups that nobody asks for any more; sees what happened.
 async fn sweep(daemon: Arc<Daemon>) {
+    let mut seen = EventWatch::default();
     let mut ticks = interval(SWEEP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let expired = daemon.leases.expire(Instant::now());
+        seen.look(&daemon);
         if expired > 0 {
+            let text = format!("{expired} leases ended because nobody renewed them");
+            daemon
+                .events
+                .add(EventKind::Lease, EventLevel::Warning, None, text);
             tracing::warn!(expired, "leases ended because nobody renewed them");
         }
         daemon.pending.expire(Instant::now());

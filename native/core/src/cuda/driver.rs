@@ -89,6 +89,8 @@ calls! {
     event_destroy = "cuEventDestroy_v2" (CUevent);
     event_export = "cuIpcGetEventHandle" (*mut CUipcEventHandle, CUevent);
     event_import = "cuIpcOpenEventHandle" (*mut CUevent, CUipcEventHandle);
+    memory_allocate = "cuMemAlloc_v2" (*mut CUdeviceptr, usize);
+    memory_free = "cuMemFree_v2" (CUdeviceptr);
     memory_export = "cuIpcGetMemHandle" (*mut CUipcMemHandle, CUdeviceptr);
     memory_import = "cuIpcOpenMemHandle_v2" (*mut CUdeviceptr, CUipcMemHandle, c_uint);
     memory_close = "cuIpcCloseMemHandle" (CUdeviceptr);

@@ -10,10 +10,12 @@ use parking_lot::{Condvar, Mutex};
 use super::gpu::{Gpu, GpuUuid};
 use super::pace::Pace;
 use super::pinned::PinnedPool;
+use super::round_trip::round_trips;
 use super::settings::{CopyWay, GpuSettings};
 use super::staging::Staging;
 use super::stream::Direction;
 use crate::error::{Error, ErrorKind, Result};
+use crate::self_test::SelfTest;
 use crate::store::Store;
 
 /// A GPU, with what all engines on it share.
@@ -24,6 +26,7 @@ pub(crate) struct Device {
     /// What is set; None: to be measured.
     pub(crate) copy_way: Option<CopyWay>,
     engines: Mutex<Vec<Weak<EngineSnapshot>>>,
+    self_tests: Vec<SelfTest>,
     to_host: Mutex<Staging>,
     to_device: Mutex<Staging>,
     closing: Sender<Box<dyn Any + Send>>,
@@ -37,6 +40,7 @@ impl Device {
             .spawn(move || left.into_iter().for_each(drop))
             .map_err(|error| Error::io("start the thread that lets go of engines' memory", error))?;
         Ok(Arc::new(Self {
+            self_tests: round_trips(&gpu),
             to_host: Mutex::new(Staging::new(&gpu)?),
             to_device: Mutex::new(Staging::new(&gpu)?),
             pool: Arc::clone(pool),
@@ -129,6 +133,8 @@ pub struct GpusSnapshot {
     pub devices: Vec<GpuSnapshot>,
     /// Bytes of the pool that are pinned.
     pub pinned_bytes: u64,
+    /// What came of the round trips on each when it was opened.
+    pub self_tests: Vec<SelfTest>,
 }
 
 impl Gpus {
@@ -188,6 +194,7 @@ impl Gpus {
             reason: None,
             devices: Vec::new(),
             pinned_bytes: 0,
+            self_tests: Vec::new(),
         };
         match &*self.state.lock() {
             State::Starting => snapshot.state = "starting",
@@ -195,6 +202,10 @@ impl Gpus {
             State::Ready(devices, pool) => {
                 snapshot.state = "ready";
                 snapshot.pinned_bytes = pool.pinned_bytes();
+                snapshot.self_tests = devices
+                    .iter()
+                    .flat_map(|device| device.self_tests.iter().cloned())
+                    .collect();
                 snapshot.devices = devices
                     .iter()
                     .map(|device| GpuSnapshot {

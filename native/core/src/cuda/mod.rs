@@ -4,6 +4,7 @@
 //! The daemon's side is [`Gpus`]: contexts, streams, mapped memory of engines and the pinned pool. An engine's side is
 //! [`Export`]: handles of its memory, and events that say how far its stream is.
 
+mod device_memory;
 mod driver;
 mod event;
 mod export;
@@ -12,6 +13,7 @@ mod gpus;
 mod ipc;
 mod pace;
 mod pinned;
+mod round_trip;
 mod settings;
 mod staging;
 mod stream;

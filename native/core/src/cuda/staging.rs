@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of the buffer: copies of this size are near the link's limit.
 pub(crate) const BUFFER_BYTES: usize = 8 << 20;
+/// Bytes of each copy of a round trip.
+const PIECE_BYTES: usize = 64 << 10;
 /// `CU_MEMHOSTALLOC_PORTABLE`.
 const PORTABLE: u32 = 1;
 
@@ -87,15 +89,40 @@ impl Staging {
             });
             used += length;
         }
-        if used > BUFFER_BYTES as u64 {
-            return Err(Error::new(
-                ErrorKind::Limit,
-                format!("{used} bytes do not fit a buffer of {BUFFER_BYTES}"),
-            ));
-        }
+        check_fits(used)?;
         let began = Instant::now();
         streams.copy(way, &pieces)?;
         Ok(began.elapsed())
+    }
+
+    /// Copies bytes that are at most half the buffer to the GPU and back, in pieces; what came back.
+    pub(super) fn round_trip(
+        &mut self,
+        [there, back]: &[Streams; 2],
+        way: CopyWay,
+        device: u64,
+        sent: &[u8],
+    ) -> Result<Vec<u8>> {
+        check_fits(2 * sent.len() as u64)?;
+        let pieces = |begin: usize| -> Vec<Piece> {
+            (0..sent.len())
+                .step_by(PIECE_BYTES)
+                .map(|offset| Piece {
+                    host: self.buffer.as_ptr().wrapping_add(begin + offset),
+                    device: device + offset as u64,
+                    length: PIECE_BYTES.min(sent.len() - offset) as u64,
+                })
+                .collect()
+        };
+        let length = sent.len() as u64;
+        let second_half = self.buffer.as_ptr().wrapping_add(sent.len());
+        let mut returned = vec![0; sent.len()];
+        Self::move_bytes(sent.as_ptr(), self.buffer.as_ptr(), length);
+        Self::move_bytes(returned.as_ptr(), second_half, length);
+        there.copy(way, &pieces(0))?;
+        back.copy(way, &pieces(sent.len()))?;
+        Self::move_bytes(second_half, returned.as_mut_ptr(), length);
+        Ok(returned)
     }
 
     fn move_bytes(from: *const u8, to: *mut u8, length: u64) {
@@ -105,6 +132,16 @@ impl Staging {
             ptr::copy_nonoverlapping(from, to, length as usize);
         }
     }
+}
+
+fn check_fits(bytes: u64) -> Result<()> {
+    if bytes <= BUFFER_BYTES as u64 {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Limit,
+        format!("{bytes} bytes do not fit a buffer of {BUFFER_BYTES}"),
+    ))
 }
 
 impl Drop for Staging {

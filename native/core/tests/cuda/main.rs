@@ -57,6 +57,10 @@ fn main() {
             memory::memory_of_a_killed_engine_is_let_go,
         ),
         test(
+            "each_way_of_copies_passes_the_self_test",
+            pool::each_way_of_copies_passes_the_self_test,
+        ),
+        test(
             "pages_of_the_pool_come_back_as_they_were_saved",
             pool::pages_of_the_pool_come_back_as_they_were_saved,
         ),

@@ -95,6 +95,16 @@ pub(crate) fn the_whole_pool_is_pinned_and_let_go() {
     assert_eq!(daemon.gpus.snapshot().pinned_bytes, 0);
 }
 
+pub(crate) fn each_way_of_copies_passes_the_self_test() {
+    let daemon = Daemon::start(64 << 20);
+    let tests = daemon.settled().self_tests;
+    assert!(!tests.is_empty());
+    for test in tests {
+        assert_eq!(test.problem(), None);
+        assert_eq!(test.bytes, 1 << 20);
+    }
+}
+
 pub(crate) fn pages_of_the_pool_come_back_as_they_were_saved() {
     // In all more than the 32 MiB in which the pool is pinned.
     const PAGE: u64 = 1_500_000;

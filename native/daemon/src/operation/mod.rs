@@ -1,6 +1,7 @@
 //! Operations on tiers and namespaces: what the socket's `Control.Operate` and HTTP's `POST /v1/operations/` have in common.
 
 mod amount;
+mod engine_evict;
 mod namespace;
 mod namespace_evict;
 mod namespace_pin;

@@ -7,6 +7,7 @@ use pegaflow_core::progress::Progress;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::engine_evict::EngineEvict;
 use super::namespace_evict::NamespaceEvict;
 use super::namespace_pin::{NamespacePin, NamespaceUnpin};
 use super::namespace_quota::NamespaceQuota;
@@ -29,6 +30,7 @@ const NAME: &str = "operation";
 #[derive(Debug, Deserialize)]
 #[serde(tag = "operation", rename_all = "kebab-case")]
 pub(crate) enum Operation {
+    EngineEvict(EngineEvict),
     NamespaceEvict(NamespaceEvict),
     NamespacePin(NamespacePin),
     NamespaceQuota(NamespaceQuota),
@@ -81,6 +83,7 @@ impl Operation {
     /// The name that requests and results have.
     pub(super) fn name(&self) -> &'static str {
         match self {
+            Self::EngineEvict(_) => "engine-evict",
             Self::NamespaceEvict(_) => "namespace-evict",
             Self::NamespacePin(_) => "namespace-pin",
             Self::NamespaceQuota(_) => "namespace-quota",
@@ -96,6 +99,19 @@ impl Operation {
         }
     }
 
+    /// Whether it changes what the daemon is, and not only what it holds.
+    pub(super) fn is_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::NamespacePin(_)
+                | Self::NamespaceQuota(_)
+                | Self::NamespaceUnpin(_)
+                | Self::TierAddPath(_)
+                | Self::TierRemovePath(_)
+                | Self::TierResize(_)
+        )
+    }
+
     /// Does it; the result as JSON.
     ///
     /// # Errors
@@ -103,6 +119,7 @@ impl Operation {
     pub(super) fn run(&self, daemon: &Daemon, progress: &Progress) -> Result<String> {
         let began = Instant::now();
         let outcome = match self {
+            Self::EngineEvict(operation) => outcome(operation, daemon, progress),
             Self::NamespaceEvict(operation) => outcome(operation, daemon, progress),
             Self::NamespacePin(operation) => outcome(operation, daemon, progress),
             Self::NamespaceQuota(operation) => outcome(operation, daemon, progress),

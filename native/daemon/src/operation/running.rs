@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::Operation;
 use crate::daemon::Daemon;
+use crate::events::{EventKind, EventLevel};
 
 /// An operation under way; one that nobody waits for any more ends early.
 #[derive(Debug)]
@@ -36,14 +37,25 @@ impl Running {
         let (told, result) = oneshot::channel();
         let (for_thread, watched) = (Arc::clone(daemon), Arc::clone(&progress));
         tracing::info!(?operation, "an operation begins");
+        tell(daemon, &operation, EventLevel::Ok, "began");
         thread::Builder::new()
             .name("pega-operation".to_owned())
             .spawn(move || {
                 let result = operation.run(&for_thread, &watched);
                 match &result {
-                    Ok(result) => tracing::info!(%result, "an operation ended"),
+                    Ok(result) => {
+                        tracing::info!(%result, "an operation ended");
+                        let what = if watched.is_cancelled() {
+                            "ended early"
+                        } else {
+                            "is done"
+                        };
+                        tell(&for_thread, &operation, EventLevel::Ok, what);
+                    }
                     Err(error) => {
-                        tracing::warn!(operation = operation.name(), "an operation failed: {error}")
+                        tracing::warn!(operation = operation.name(), "an operation failed: {error}");
+                        let what = format!("failed: {error}");
+                        tell(&for_thread, &operation, EventLevel::Warning, &what);
                     }
                 }
                 place.end(match &result {
@@ -108,6 +120,19 @@ fn is_refusal(error: &Error) -> bool {
             | ErrorKind::Limit
             | ErrorKind::Permission
     )
+}
+
+/// Adds an event: that the operation did this.
+fn tell(daemon: &Daemon, operation: &Operation, level: EventLevel, what: &str) {
+    let kind = if operation.is_configuration() {
+        EventKind::Configuration
+    } else {
+        EventKind::Operation
+    };
+    let name = operation.name();
+    daemon
+        .events
+        .add(kind, level, Some(name), format!("{name} {what}"));
 }
 
 impl Drop for Running {

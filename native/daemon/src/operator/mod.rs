@@ -1,6 +1,7 @@
 //! What operators reach whatever is stuck: HTTP and signals, on a thread and a runtime of their own.
 
 mod address;
+mod events;
 mod operate;
 mod routes;
 mod server;

@@ -9,6 +9,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
+use super::events::events;
 use super::operate::{BODY_BYTES_MAX, operate};
 use crate::daemon::Daemon;
 use crate::status::{self, Readiness, State};
@@ -24,10 +25,15 @@ const OPERATIONS: &str = "/v1/operations/";
 pub(super) fn router(daemon: Arc<Daemon>, exposition: Exposition) -> Router {
     let exposition = Arc::new(exposition);
     let (for_readiness, for_status) = (Arc::clone(&daemon), Arc::clone(&daemon));
+    let for_events = Arc::clone(&daemon);
     Router::new()
         .route("/healthz", get(async || Json(json!({"status": "alive"}))))
         .route("/readyz", get(async move || readiness(&for_readiness)))
         .route("/metrics", get(async move || metrics(&exposition)))
+        .route(
+            "/v1/events",
+            get(async move |wanted| events(&for_events, wanted).await),
+        )
         .route("/v1/status", get(async move || status_document(&for_status)))
         .route(
             &format!("{OPERATIONS}{{name}}"),
@@ -67,7 +73,7 @@ fn failed(why: &str) -> Response {
 
 async fn unknown(uri: Uri) -> Response {
     let error = format!(
-        "{} is not served: /healthz, /readyz, /metrics, /v1/status and /v1/operations/NAME are",
+        "{} is not served: /healthz, /readyz, /metrics, /v1/status, /v1/events and /v1/operations/NAME are",
         uri.path()
     );
     (StatusCode::NOT_FOUND, Json(json!({"error": error}))).into_response()

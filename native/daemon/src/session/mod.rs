@@ -16,6 +16,8 @@ use pegaflow_core::lease::SessionId;
 use pegaflow_core::process::PeerProcess;
 use pegaflow_proto::limits::{ENGINE_KEY_BYTES, NAMESPACE_BYTES};
 
+use crate::events::EventLevel;
+
 pub(crate) use engine::{EngineState, Joined};
 pub(crate) use pending::PendingLookups;
 pub(crate) use registration::Registration;
@@ -74,6 +76,7 @@ pub(crate) enum EndReason {
     ProcessEnded,
     Replaced,
     DaemonEnded,
+    Evicted,
 }
 
 impl EndReason {
@@ -84,6 +87,25 @@ impl EndReason {
             Self::ProcessEnded => "process_ended",
             Self::Replaced => "replaced",
             Self::DaemonEnded => "daemon_ended",
+            Self::Evicted => "evicted",
+        }
+    }
+
+    /// What the engine's side did, for events.
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::StreamClosed => "left",
+            Self::ProcessEnded => "is gone: its process ended",
+            Self::Replaced => "was replaced by a newer session",
+            Self::DaemonEnded => "was left by the daemon, which ends",
+            Self::Evicted => "was evicted by an operator",
+        }
+    }
+
+    fn level(self) -> EventLevel {
+        match self {
+            Self::StreamClosed | Self::Replaced | Self::DaemonEnded => EventLevel::Ok,
+            Self::ProcessEnded | Self::Evicted => EventLevel::Warning,
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use super::engine::Engine;
 use super::snapshot::{EngineSnapshot, SessionCounts};
 use super::{EndReason, EngineKey, EngineState, Peer, PendingLookups, Registration, Role, Session};
+use crate::events::{EventKind, EventLevel, EventLog};
 use crate::telemetry::Metrics;
 
 /// The sessions, by id and by engine.
@@ -28,6 +29,7 @@ pub(crate) struct Sessions {
     leases: Arc<LeaseTable>,
     pending: Arc<PendingLookups>,
     metrics: Metrics,
+    events: Arc<EventLog>,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +45,7 @@ impl Sessions {
         leases: Arc<LeaseTable>,
         pending: Arc<PendingLookups>,
         metrics: Metrics,
+        events: Arc<EventLog>,
     ) -> Arc<Self> {
         // A random start: an id that another daemon gave names nothing here.
         let next_id = AtomicU64::new(rand::random_range(1..1 << 62));
@@ -53,6 +56,7 @@ impl Sessions {
             leases,
             pending,
             metrics,
+            events,
         })
     }
 
@@ -97,14 +101,15 @@ impl Sessions {
         if let Some(replaced) = replaced {
             self.finish(&replaced, EndReason::Replaced);
         }
+        self.tell(&session, EventLevel::Ok, "attached");
         Ok(session)
     }
 
-    /// Ends a session, unless it has ended already.
-    pub(crate) fn end(&self, id: SessionId, reason: EndReason) {
+    /// Ends a session, unless it has ended already; how many leases it held.
+    pub(crate) fn end(&self, id: SessionId, reason: EndReason) -> usize {
         let mut tables = self.tables.lock();
         let Some(session) = tables.sessions.remove(&id) else {
-            return;
+            return 0;
         };
         let left = tables.engines.get_mut(&session.peer.engine_key).map(|engine| {
             let left = engine.unseat(&session);
@@ -116,7 +121,7 @@ impl Sessions {
         }
         drop(tables);
         drop(left);
-        self.finish(&session, reason);
+        self.finish(&session, reason)
     }
 
     /// Ends all sessions.
@@ -125,6 +130,17 @@ impl Sessions {
         for id in ids {
             self.end(id, reason);
         }
+    }
+
+    /// Ends all sessions of engines with this name; how many there were, and the leases that they held.
+    pub(crate) fn evict(&self, engine_id: &str) -> (usize, usize) {
+        let tables = self.tables.lock();
+        let named = tables.sessions.values();
+        let named = named.filter(|session| session.peer.engine_id == engine_id);
+        let ids: Vec<SessionId> = named.map(|session| session.id).collect();
+        drop(tables);
+        let leases = ids.iter().map(|id| self.end(*id, EndReason::Evicted)).sum();
+        (ids.len(), leases)
     }
 
     /// The session with this id, which must be of the process `pid`.
@@ -196,7 +212,11 @@ impl Sessions {
                 ErrorKind::NotFound,
                 "the engine session has ended: attach again",
             )),
-            Some((_, EngineState::Refused(why))) => Err(Error::new(ErrorKind::Conflict, &*why)),
+            Some((_, EngineState::Refused(why))) => {
+                let text = format!("is served without the cache: {why}");
+                self.tell(&session, EventLevel::Warning, &text);
+                Err(Error::new(ErrorKind::Conflict, &*why))
+            }
             Some(_) => Ok(()),
         }
     }
@@ -227,11 +247,20 @@ impl Sessions {
         engines
     }
 
-    fn finish(&self, session: &Session, reason: EndReason) {
+    /// Adds an event: that the session's side of the engine did this.
+    fn tell(&self, session: &Session, level: EventLevel, what: &str) {
+        let peer = &session.peer;
+        let (engine, role, pid) = (&peer.engine_id, &peer.role, peer.process.identity().pid);
+        let text = format!("engine {engine}: {role} (pid {pid}) {what}");
+        self.events.add(EventKind::Engine, level, Some(engine), text);
+    }
+
+    fn finish(&self, session: &Session, reason: EndReason) -> usize {
         session.ended.send_replace(true);
         self.pending.end_owner(session.id);
         let leases = self.leases.end_owner(session.id);
         self.metrics.count_session_end(reason.name());
+        self.tell(session, reason.level(), reason.sentence());
         tracing::info!(
             engine = session.peer.engine_id,
             session = session.id.0,
@@ -240,5 +269,6 @@ impl Sessions {
             leases,
             "engine session ended"
         );
+        leases
     }
 }

@@ -6,6 +6,7 @@ mod namespaces;
 mod operations;
 mod pool;
 mod readiness;
+mod self_test;
 mod ssd;
 mod what_if;
 
@@ -27,6 +28,7 @@ use gpus::Gpus;
 use namespaces::Namespace;
 use operations::Operation;
 use pool::{Checksums, Pool, TakenOver};
+use self_test::SelfTest;
 use ssd::Ssd;
 
 pub(crate) use readiness::{Readiness, State};
@@ -57,6 +59,9 @@ struct StatusDocument<'a> {
     socket: PathBuf,
     http_addr: String,
     supervised: bool,
+    self_tests: Vec<SelfTest>,
+    /// The number of the last event, so that readers of events need not ask for them in vain.
+    last_event: u64,
     pool: Pool,
     /// None without an ssd tier.
     ssd: Option<Ssd>,
@@ -113,6 +118,7 @@ impl<'a> StatusDocument<'a> {
         let mut store = daemon.store.snapshot();
         let warming = daemon.store.warming().map(|warm| warm.progress());
         let requested = daemon.metrics.blocks.total();
+        let self_tests = daemon.self_tests();
         let leases = daemon.leases.snapshot(Instant::now());
         Self {
             schema: SCHEMA,
@@ -126,7 +132,14 @@ impl<'a> StatusDocument<'a> {
                 .unwrap_or_default()
                 .as_secs_f64(),
             uptime_s: daemon.boot.started.elapsed().as_secs_f64(),
-            readiness: Readiness::new(daemon.lifecycle.phase(), &store.pool, store.tier.as_ref()),
+            readiness: Readiness::new(
+                daemon.lifecycle.phase(),
+                &store.pool,
+                store.tier.as_ref(),
+                &self_tests,
+            ),
+            self_tests: self_tests.into_iter().map(SelfTest::of).collect(),
+            last_event: daemon.events.last(),
             socket: daemon.config.socket.clone(),
             http_addr: daemon.http_addr.to_string(),
             supervised: service_manager::is_there(),

@@ -1,5 +1,6 @@
 //! Whether the daemon can do what it was started for.
 
+use pegaflow_core::self_test::SelfTest;
 use pegaflow_core::store::{PoolSnapshot, TierSnapshot};
 use serde::Serialize;
 
@@ -25,6 +26,18 @@ pub(crate) enum State {
     Draining,
 }
 
+impl State {
+    /// The word for documents and events.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Degraded => "degraded",
+            Self::Draining => "draining",
+        }
+    }
+}
+
 impl Readiness {
     /// The daemon's readiness now.
     pub(crate) fn of(daemon: &Daemon) -> Self {
@@ -33,17 +46,29 @@ impl Readiness {
             daemon.lifecycle.phase(),
             &store.pool_snapshot(),
             store.tier_snapshot().as_ref(),
+            &daemon.self_tests(),
         )
     }
 
-    pub(super) fn new(phase: Phase, pool: &PoolSnapshot, tier: Option<&TierSnapshot>) -> Self {
+    pub(super) fn new(
+        phase: Phase,
+        pool: &PoolSnapshot,
+        tier: Option<&TierSnapshot>,
+        self_tests: &[SelfTest],
+    ) -> Self {
         let paths = tier.into_iter().flat_map(|tier| &tier.ssd.paths);
         let of_paths = paths.filter_map(|path| {
             let reason = path.state.reason()?;
             let (path, state) = (path.dir.display(), path.state.name());
             Some(format!("ssd path {path} is {state}: {reason}"))
         });
-        let reasons: Vec<String> = pool.degraded.iter().cloned().chain(of_paths).collect();
+        let reasons: Vec<String> = pool
+            .degraded
+            .iter()
+            .cloned()
+            .chain(of_paths)
+            .chain(self_tests.iter().filter_map(SelfTest::problem))
+            .collect();
         let state = match phase {
             Phase::Serving if !reasons.is_empty() => State::Degraded,
             Phase::Serving if pool.ready_bytes < pool.bytes => State::Starting,

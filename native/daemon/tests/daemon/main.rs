@@ -14,6 +14,7 @@ mod bad_input;
 mod cancelled_operations;
 mod copy_failure;
 mod drain;
+mod events;
 mod flood;
 mod group;
 mod http;

@@ -23,6 +23,7 @@ fn name_of(operation: &Value) -> &str {
 /// A value of each field, as the schema has it.
 fn example(field: &str) -> Value {
     match field {
+        "engine" => json!("engine-1"),
         "namespace" => json!("ab"),
         "quota" | "amount" | "limit" => json!({"percent": 50}),
         "tier" => json!("memory"),

@@ -1,0 +1,191 @@
+//! The events of a daemon, as HTTP gives them.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::operations::operate;
+use crate::support::engine::{Engine, Shape, fresh_hashes};
+use crate::support::{Daemon, eventually, get};
+
+fn read(daemon: &Daemon, query: &str) -> Value {
+    get(&daemon.ready.http_addr, &format!("/v1/events{query}")).json()
+}
+
+fn texts(page: &Value, kind: &str) -> Vec<String> {
+    let events = page["events"].as_array().unwrap().iter();
+    events
+        .filter(|event| event["kind"] == kind)
+        .map(|event| event["text"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_start_and_its_self_test_come_first() {
+    let daemon = Daemon::start();
+    eventually("the first look", async || {
+        texts(&read(&daemon, ""), "daemon").len() >= 2
+    })
+    .await;
+    let page = read(&daemon, "");
+    assert_eq!(
+        (&page["boot_id"], &page["lost"]),
+        (&daemon.ready.boot_id.as_str().into(), &0.into())
+    );
+    assert_eq!(page["events"][0]["sequence"], 1);
+    assert!(texts(&page, "daemon")[0].starts_with("the daemon started: version "));
+    assert_eq!(texts(&page, "daemon")[1], "the daemon is ready");
+    assert!(texts(&page, "self-test")[0].starts_with("host copies passed their self-test"));
+}
+
+#[tokio::test]
+async fn the_self_test_is_in_the_status() {
+    let daemon = Daemon::start();
+    let tests = daemon.status().await["self_tests"].clone();
+    assert_eq!(
+        (&tests[0]["copy_path"], &tests[0]["error"], &tests[0]["bytes"]),
+        (&"host".into(), &Value::Null, &(1 << 20).into())
+    );
+}
+
+#[tokio::test]
+async fn engines_come_and_go_with_their_names() {
+    let daemon = Daemon::start();
+    let engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    drop(engine);
+    eventually("both sides left", async || {
+        texts(&read(&daemon, ""), "engine").len() == 4
+    })
+    .await;
+    let page = read(&daemon, "");
+    let mut engine: Vec<_> = texts(&page, "engine")
+        .iter()
+        .map(|text| {
+            let (head, tail) = text.split_once(" (pid ").unwrap();
+            let what = tail.split_once(") ").unwrap().1;
+            format!("{head}: {what}")
+        })
+        .collect();
+    engine[2..].sort();
+    assert_eq!(
+        engine,
+        [
+            "engine test-engine: scheduler: attached",
+            "engine test-engine: worker 0: attached",
+            "engine test-engine: scheduler: left",
+            "engine test-engine: worker 0: left",
+        ]
+    );
+    assert!(
+        page["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|event| event["kind"] == "engine")
+            .all(|event| event["subject"] == "test-engine")
+    );
+}
+
+#[tokio::test]
+async fn operations_and_changes_of_settings_are_told_apart() {
+    let daemon = Daemon::start();
+    let namespace = "ab".repeat(32);
+    operate(
+        &daemon,
+        &json!({"operation": "namespace-pin", "namespace": namespace}),
+    )
+    .await
+    .unwrap();
+    operate(
+        &daemon,
+        &json!({"operation": "tier-evict", "tier": "memory", "amount": {"percent": 100.0}}),
+    )
+    .await
+    .unwrap();
+    assert!(
+        operate(&daemon, &json!({"operation": "engine-evict", "engine": "nobody"}))
+            .await
+            .is_err()
+    );
+    let page = read(&daemon, "");
+    assert_eq!(
+        texts(&page, "configuration"),
+        ["namespace-pin began", "namespace-pin is done"]
+    );
+    let operations = texts(&page, "operation");
+    assert_eq!(
+        operations[..3],
+        ["tier-evict began", "tier-evict is done", "engine-evict began"]
+    );
+    assert!(operations[3].starts_with("engine-evict failed: engine nobody is not attached"));
+}
+
+#[tokio::test]
+async fn a_reader_that_waits_hears_at_once_and_misses_nothing() {
+    let daemon = Daemon::start();
+    let last = read(&daemon, "")["last"].as_u64().unwrap();
+    let address = daemon.ready.http_addr.clone();
+    let reader = thread::spawn(move || {
+        let (mut last, mut seen, deadline) = (last, Vec::new(), Instant::now() + Duration::from_secs(60));
+        while seen.len() < 2 && Instant::now() < deadline {
+            let page = get(&address, &format!("/v1/events?after={last}&wait=10")).json();
+            last = page["last"].as_u64().unwrap();
+            seen.extend(texts(&page, "engine"));
+        }
+        seen
+    });
+    let engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    let seen = tokio::task::spawn_blocking(|| reader.join().unwrap())
+        .await
+        .unwrap();
+    drop(engine);
+    assert_eq!(seen.len(), 2);
+    assert!(seen[1].contains("worker 0"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_question_that_cannot_be_read_is_answered_with_what_is_allowed() {
+    let daemon = Daemon::start();
+    for query in ["?after=-1", "?wait=31", "?wait=NaN", "?kind=engine"] {
+        let answer = get(&daemon.ready.http_addr, &format!("/v1/events{query}"));
+        assert_eq!(answer.code, 400, "{query}");
+        let error = answer.json()["error"].as_str().unwrap().to_owned();
+        assert!(
+            error.contains("allowed: after=NUMBER and wait=SECONDS"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_evicted_engine_loses_its_sessions_and_leases_and_keeps_its_blocks() {
+    let daemon = Daemon::start();
+    let shape = Shape::new();
+    let mut engine = Engine::start(daemon.socket(), &shape).await;
+    let hashes = fresh_hashes(3);
+    engine.save(&hashes, &[0, 1, 2]).await;
+    let lease = engine.lookup(&hashes).await.lease_id;
+    assert_ne!(lease, 0);
+    let request = json!({"operation": "engine-evict", "engine": "test-engine"});
+    let evicted = operate(&daemon, &request).await.unwrap();
+    assert_eq!((&evicted["sessions"], &evicted["leases"]), (&2.into(), &1.into()));
+    let status = daemon.status().await;
+    assert_eq!(
+        (&status["engines"], &status["leases"]["held"]),
+        (&json!([]), &0.into())
+    );
+    assert_eq!(status["namespaces"][0]["blocks"], 3);
+    let refused = engine.workers[0].load(lease, 1, &[9, 8]).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::NotFound);
+    let events = texts(&read(&daemon, ""), "engine");
+    assert!(
+        events[2..]
+            .iter()
+            .all(|text| text.ends_with("was evicted by an operator"))
+    );
+
+    // One that lives attaches again, and has its blocks.
+    let mut again = Engine::start(daemon.socket(), &shape).await;
+    assert_ne!(again.lookup(&hashes).await.lease_id, 0);
+}
