@@ -98,8 +98,12 @@ def events(
     kinds = [one_of("--kind", one, KINDS) for one in kind or KINDS]
     least = LEVELS.index(one_of("--level", level, LEVELS))
     begin = 0.0 if since is None else time.time() - duration_field("--since", since)
-    client = daemon(context, socket, config, timeout)
-    reader = EventReader(client.events_json)
+
+    def get(after: int, wait_s: float) -> str:
+        # The next daemon may have another HTTP address.
+        return daemon(context, socket, config, timeout).events_json(after, wait_s)
+
+    reader = EventReader(get)
     found = _followed(context, reader) if follow else _kept(reader)
     for event in found:
         if event.sequence is not None and (
@@ -120,19 +124,21 @@ def _kept(reader: "EventReader") -> "Iterator[LoggedEvent]":
 
 def _followed(context: AppContext, reader: "EventReader") -> "Iterator[LoggedEvent]":
     """What is kept, then what happens; a daemon that goes is waited for."""
-    yield from _kept(reader)
-    is_there = True
+    wait_s, is_there = 0.0, True
     while True:
         try:
-            # After a break the daemon may be another one, whose numbers begin again.
-            found = reader.read(_WAIT_S if is_there else 0.0)
-            is_there = True
-            yield from found
+            found = reader.read(wait_s)
         except (Unreachable, CallTimeout) as error:
+            if reader.boot_id is None:
+                raise
             if is_there:
                 note(context, f"{error}; waiting for a daemon")
-            is_there = False
+            # The next daemon's numbers begin again: no wait for one that it does not have.
+            wait_s, is_there = 0.0, False
             time.sleep(_PAUSE_S)
+        else:
+            wait_s, is_there = _WAIT_S, True
+            yield from found
 
 
 def _line(event: "LoggedEvent") -> str:

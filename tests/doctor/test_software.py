@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pegaflow.doctor import daemon, vllm
+from pegaflow.doctor import daemon, self_tests, vllm
 from pegaflow.doctor.finding import Finding
 from pegaflow.engine_command import Interpreter
 from pegaflow.errors import CallTimeout, PegaflowError, Unreachable
@@ -84,3 +84,11 @@ def test_no_daemon_is_a_note_and_a_hung_one_a_problem(error: PegaflowError, leve
     assert found.level == level
     if level == "note":
         assert "--socket '/run/a b.sock'" in str(found.remedy)
+
+
+def test_the_daemon_s_self_tests_are_told() -> None:
+    failed = {"copy_path": "host", "bytes": 1 << 20, "duration_s": 0.1, "error": "not allowed"}
+    (works,) = self_tests.check(_status())
+    (fails,) = self_tests.check(_status(self_tests=[failed]))
+    assert (works.level, works.check) == ("ok", "self-test")
+    assert (fails.level, fails.evidence) == ("problem", "not allowed")

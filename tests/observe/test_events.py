@@ -1,10 +1,13 @@
 """What is told to have happened between two samples."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pegaflow.models import LoggedEvent
 from pegaflow.observe.history import History
+from pegaflow.observe.sample import Sample
 from tests.cli.documents import ssd_path, status_document
 from tests.observe.samples import sample
 
@@ -80,3 +83,27 @@ def test_leases_that_end_otherwise_than_by_a_load_are_told() -> None:
     name = "pegaflow_leases_ended_total"
     metrics = f'{name}{{reason="loaded"}} 9\n{name}{{reason="expired"}} 3\n'
     assert _told({}, {}, metrics) == ["3 leases expired"]
+
+
+def test_the_daemon_s_own_log_is_told_instead_of_what_can_be_compared() -> None:
+    logged = LoggedEvent(3, 1_700_000_000.5, "engine", "warning", "e1", "engine e1: it is gone")
+    history = History()
+    history.add(sample(engines=[_engine("e1")], state="ready"))
+    history.events.clear()
+    after = sample(
+        'pegaflow_leases_ended_total{reason="expired"} 3\n', engines=[], state="degraded"
+    )
+    history.add(replace(after, events=(logged,)))
+    assert [(event.level, event.text) for event in history.events] == [
+        ("warning", "engine e1: it is gone"),
+        ("warning", "3 leases expired"),
+    ]
+
+
+def test_a_recording_keeps_the_log() -> None:
+    logged = LoggedEvent(
+        3, 1_700_000_000.5, "path", "critical", "/mnt/a", "ssd path /mnt/a is gone"
+    )
+    for events in (None, (), (logged,)):
+        kept = replace(sample(), events=events)
+        assert Sample.of_line(kept.line()).events == events

@@ -1,0 +1,99 @@
+"""``pegaflow engine``."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.command_line import CommandLine, StandInDaemon
+from tests.cli.documents import operated, status_document
+from tests.cli.golden import golden
+from tests.cli.installed import Host
+from tests.fence.attached_engine import AttachedEngine
+from tests.fence.engine_memory import EngineMemory, Shape
+
+
+def _daemon(**results: Any) -> StandInDaemon:
+    (engine,) = status_document()["engines"]
+    engines = [
+        engine,
+        engine | {"engine_id": "engine-b-long-name", "complete": False, "worker_pids": [103]},
+        engine | {"engine_id": "other", "scheduler_pid": None, "model": ""},
+    ]
+    document = status_document(engines=engines)
+    return StandInDaemon("/unused", status_answer=json.dumps(document), results=results)
+
+
+def _evicted(engine: str) -> dict[str, Any]:
+    return operated("engine-evict", engine=engine, sessions=3, leases=1)
+
+
+def test_people_see_each_engine(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon()
+    outcome = pegaflow("engine", "list")
+    assert (outcome.code, outcome.out, outcome.err) == (0, golden("engine_list.txt"), "")
+
+
+def test_scripts_see_each_engine(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon()
+    document = pegaflow("engine", "list", "--json").json("engines")
+    assert [engine["engine_id"] for engine in document["engines"]] == [
+        "engine-a",
+        "engine-b-long-name",
+        "other",
+    ]
+
+
+def test_evicting_is_confirmed_with_the_name(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon(**{"engine-evict": _evicted("engine-b-long-name")})
+    outcome = pegaflow("engine", "evict", "engine-b", typed="engine-b-lon\n")
+    assert outcome.code == 0
+    assert outcome.err == (
+        "pegaflow: 2 sessions of engine engine-b-lon (some/model) end. Type engine-b-lon to do it: "
+    )
+    assert outcome.out == (
+        "3 sessions of engine engine-b-long-name ended, with 1 leases; its blocks stay\n"
+    )
+    assert pegaflow.daemon.operations == [
+        {"operation": "engine-evict", "engine": "engine-b-long-name"}
+    ]
+
+
+def test_without_the_name_nothing_ends(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon(**{"engine-evict": _evicted("other")})
+    assert pegaflow("engine", "evict", "other", typed="yes\n").code == 1
+    assert pegaflow("engine", "evict", "other").code == 2
+    assert pegaflow.daemon.operations == []
+
+
+def test_scripts_get_the_result_as_it_came(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon(**{"engine-evict": _evicted("other")})
+    outcome = pegaflow("engine", "evict", "other", "--yes", "--json")
+    assert outcome.json("operated") == _evicted("other")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("engine", "engine engine is one of engine-a, engine-b-long-name: give more of its name"),
+        ("x", "no engine x is attached; attached: engine-a, engine-b-long-name, other"),
+    ],
+)
+def test_a_name_that_is_none_says_which_there_are(
+    pegaflow: CommandLine, name: str, said: str
+) -> None:
+    pegaflow.daemon = _daemon()
+    outcome = pegaflow("engine", "evict", name, "--yes")
+    assert (outcome.code, outcome.err) == (1, f"pegaflow: {said}\n")
+
+
+def test_an_engine_of_a_real_daemon_is_ended_and_told(host: Host) -> None:
+    host.serve()
+    memory = EngineMemory(Shape(num_blocks=2, layers=1, segment_bytes=4 << 10))
+    with AttachedEngine(host.socket, memory):
+        (engine,) = host.status()["engines"]
+        done = host.run("engine", "evict", engine["engine_id"], "--yes", "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(done.stdout)["sessions"] == 2
+        told = host.run("events", "--kind", "engine", "--level", "warning").stdout
+        assert told.count("was evicted by an operator") == 2
