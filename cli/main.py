@@ -119,5 +119,16 @@ def _exit(code: int) -> NoReturn:
 def _usage(error: typer.TyperException) -> str:
     where = getattr(error, "ctx", None)
     path = where.command_path if where is not None else "pegaflow"
-    text = error.format_message().rstrip(".")
+    text = _bad_value(error) or error.format_message().rstrip(".")
     return f"{text[:1].lower()}{text[1:]}; `{path} --help` lists what is allowed"
+
+
+def _bad_value(error: typer.TyperException) -> str | None:
+    """What is wrong with a number, with the value, which Typer leaves out."""
+    found = getattr(error.__cause__, "errors", None)
+    param = getattr(error, "param", None)
+    if found is None or param is None:
+        return None
+    (mistake, *_) = found()
+    allowed = mistake["msg"].partition(",")[0].removeprefix("Input should be ")
+    return f"{param.opts[0]} {mistake['input']!r} cannot be used; allowed: {allowed}"

@@ -17,7 +17,7 @@ from pegaflow.cli.options import (
     amount_field,
 )
 from pegaflow.cli.output import table, write_json, write_tables
-from pegaflow.namespaces import named, namespaces
+from pegaflow.namespaces import named, namespaces, parse_prefix
 from pegaflow.units import AMOUNT_FORM, format_size
 
 app = typer.Typer(help="See and change what is kept for whom.", rich_markup_mode=None)
@@ -100,7 +100,7 @@ def pin(
 
     One that is not there yet can be pinned by its 64 digits.
     """
-    operated = _operate(ctx, "namespace-pin", socket, config, timeout, namespace=namespace)
+    operated = _operate(ctx, "namespace-pin", socket, config, timeout, namespace)
     tell(ctx.obj, operated, lambda result: f"{result['namespace']} is pinned", json=json)
 
 
@@ -114,7 +114,7 @@ def unpin(
     json: Json = False,
 ) -> None:
     """Take a pin back."""
-    operated = _operate(ctx, "namespace-unpin", socket, config, timeout, namespace=namespace)
+    operated = _operate(ctx, "namespace-unpin", socket, config, timeout, namespace)
     tell(ctx.obj, operated, lambda result: f"{result['namespace']} is not pinned", json=json)
 
 
@@ -136,9 +136,7 @@ def quota(
     What it has beyond goes at once, unless it is in use.
     """
     limit = None if amount.strip().lower() == "none" else amount_field("AMOUNT", amount)
-    operated = _operate(
-        ctx, "namespace-quota", socket, config, timeout, namespace=namespace, quota=limit
-    )
+    operated = _operate(ctx, "namespace-quota", socket, config, timeout, namespace, quota=limit)
     tell(ctx.obj, operated, _limited, json=json)
 
 
@@ -148,9 +146,11 @@ def _operate(
     socket: str | None,
     config: str | None,
     timeout: str,
-    **fields: Any,
+    namespace: str,
+    **others: Any,
 ) -> Operated:
     context: AppContext = ctx.obj
+    fields = {"namespace": parse_prefix(namespace), **others}
     client = daemon(context, socket, config, timeout)
     return operate(context, client, name, name, fields)
 

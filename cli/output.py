@@ -64,13 +64,20 @@ def table(*headers: str) -> "Table":
 
 
 def note(context: AppContext, text: str) -> None:
-    """A message for people."""
-    print(f"pegaflow: {text}", file=context.stderr, flush=True)
+    """A message for people, on one line of printable characters whatever it quotes."""
+    print(f"pegaflow: {_printable(text)}", file=context.stderr, flush=True)
 
 
 def prompt(context: AppContext, text: str) -> None:
     """A question for people, who answer on the same line."""
     print(f"pegaflow: {text}", end="", file=context.stderr, flush=True)
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode()
+        for char in text
+    )
 
 
 def error_console(context: AppContext) -> "Console":

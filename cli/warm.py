@@ -16,6 +16,7 @@ from pegaflow.cli.options import (
     one_of,
     size_field,
 )
+from pegaflow.namespaces import parse_prefix
 from pegaflow.units import AMOUNT_FORM, format_duration, format_size
 
 _TIERS = ("ssd",)
@@ -82,7 +83,7 @@ def warm(
     context: AppContext = ctx.obj
     fields = {
         "from": one_of("--from", tier, _TIERS),
-        "namespace": namespace,
+        "namespace": None if namespace is None else parse_prefix(namespace),
         "limit": amount_field("--limit", limit) if limit is not None else None,
         "order": one_of("--order", order, _ORDERS),
         "rate_bytes_per_s": size_field("--rate", rate) if rate is not None else None,

@@ -55,7 +55,10 @@ def probe(python: str) -> Interpreter:
         )
         return Interpreter(python, json.loads(done.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise ConfigError(f"{python} cannot be used as a Python interpreter: {error}") from error
+        why = getattr(error, "strerror", None) or "it does not run a short program to its end"
+        raise ConfigError(
+            f"{python} cannot be used as a Python interpreter: {why}; name another with --python"
+        ) from error
 
 
 def plan(

@@ -52,18 +52,24 @@ def namespaces(status: Status) -> list[NamespaceTotal]:
     return sorted(found, key=lambda one: (-one.bytes, -one.ssd_bytes, one.namespace))
 
 
+def parse_prefix(text: str) -> str:
+    """The first digits of a namespace, or all; raises ``ConfigError`` for what is none."""
+    if re.fullmatch(r"[0-9a-fA-F]{1,64}", text) is None:
+        raise ConfigError(
+            f"namespace {text!r} cannot be used; allowed: 1 to 64 hexadecimal digits, as "
+            "`pegaflow namespace list` has them"
+        )
+    return text.lower()
+
+
 def named(status: Status, prefix: str) -> NamespaceTotal:
     """The one namespace that begins with ``prefix``.
 
     Raises ``ConfigError`` for what no namespace begins with, and when there are several,
     ``PegaflowError`` when there is none.
     """
-    if re.fullmatch(r"[0-9a-fA-F]{1,64}", prefix) is None:
-        raise ConfigError(
-            f"namespace {prefix!r} cannot be used; allowed: 1 to 64 hexadecimal digits, as "
-            "`pegaflow namespace list` has them"
-        )
-    found = [one for one in namespaces(status) if one.namespace.startswith(prefix.lower())]
+    prefix = parse_prefix(prefix)
+    found = [one for one in namespaces(status) if one.namespace.startswith(prefix)]
     if not found:
         raise PegaflowError(
             f"no namespace begins with {prefix}; `pegaflow namespace list` has those that there are"

@@ -50,7 +50,13 @@ def engine_arguments(text: str | None) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"--engine-args {text!r} is not JSON: {error}") from error
+        raise ConfigError(
+            f"--engine-args {text!r} is not JSON ({error}); give an object, such as "
+            "'{\"tensor_parallel_size\": 2}'"
+        ) from error
     if not isinstance(found, dict):
-        raise ConfigError(f"--engine-args {text!r} is not a JSON object")
+        raise ConfigError(
+            f"--engine-args {text!r} is not a JSON object; give one, such as "
+            "'{\"tensor_parallel_size\": 2}'"
+        )
     return found

@@ -93,6 +93,7 @@ def _free_space(directory: Path) -> int:
         space = os.statvfs(directory)
     except OSError as error:
         raise ConfigError(
-            f"the pool's directory {directory} cannot be used: {error.strerror}"
+            f"the pool's directory {directory} cannot be used: {error.strerror}; "
+            "give another with --pool-dir"
         ) from error
     return space.f_bavail * space.f_frsize

@@ -48,7 +48,9 @@ def _read(file: Path) -> TopSettings:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+        raise ConfigError(
+            f"cannot read {file}: {error.strerror}; give a file that is there and may be read"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not TOML: {error}") from error
     for name in content.keys() - {"interval", "theme", "hosts", "thresholds", "keys"}:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command_line import CommandLine
 from tests.cli.installed import Host
+from tests.cli.nowhere import Nowhere, somewhere_else
 
 
 @pytest.fixture
@@ -25,3 +26,10 @@ def host() -> Iterator[Host]:
             yield host
         finally:
             host.close()
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nowhere]:
+    """``pegaflow`` where it can do no harm, whatever it is told."""
+    with somewhere_else(monkeypatch) as nowhere:
+        yield nowhere
