@@ -73,12 +73,8 @@ impl WriteQueue {
         self.state.lock().keys.contains(&(space, *hash))
     }
 
-    /// The next block of at most so many bytes; its end has to be told.
-    pub(super) fn take(&self, largest: u64) -> Option<Queued> {
-        self.take_where(|bytes| bytes <= largest)
-    }
-
-    fn take_where(&self, is_meant: impl Fn(u64) -> bool) -> Option<Queued> {
+    /// The next block of a size that is meant; its end has to be told.
+    pub(super) fn take(&self, is_meant: impl Fn(u64) -> bool) -> Option<Queued> {
         let mut state = self.state.lock();
         let mut waiting = state.waiting.iter();
         let at = waiting.position(|queued| is_meant(queued.space.padded_bytes))?;
@@ -127,7 +123,7 @@ impl WriteQueue {
 
     /// Fails what no path has taken, of more than so many bytes.
     pub(super) fn fail_waiting(&self, more_than: u64, error: &Error) {
-        while let Some(queued) = self.take_where(|bytes| bytes > more_than) {
+        while let Some(queued) = self.take(|bytes| bytes > more_than) {
             self.end(queued, Err(Error::new(error.kind(), error.message())));
         }
     }

@@ -9,6 +9,7 @@ use super::super::inbox::Event;
 use super::super::index::{Entry, Handle, SegmentId, check_of};
 use super::super::io::{Action, Buffer, Op};
 use super::batch::{Block, Kept};
+use super::share::Rivals;
 use super::writer::Writer;
 use super::{Segment, SegmentPin};
 use crate::error::Result;
@@ -36,11 +37,13 @@ pub(super) struct Keeping {
 }
 
 impl Writer {
-    /// Begins to empty the oldest segment when the next head has to come from there.
+    /// Begins to empty the oldest segment when the next head has to come from there, and no other path has room.
     pub(super) fn begin_keeping(&mut self) {
-        if self.keeping.is_some() || !self.ring.free.is_empty() || !self.is_at_capacity() {
+        self.is_last_head &= self.ring.free.is_empty() && self.is_at_capacity();
+        if !self.is_last_head || self.keeping.is_some() || Rivals::of(&self.path).have_room() {
             return;
         }
+        self.is_last_head = false;
         if let Some((id, segment)) = self.ring.full.front() {
             self.keeping = Some(Keeping {
                 id: *id,
@@ -97,6 +100,7 @@ impl Writer {
             });
         }
         if keeping.reads + keeping.writes == 0 {
+            self.is_recycling = true;
             self.retire_oldest();
             self.ring.collect_drained(&mut self.safety)?;
         }

@@ -62,6 +62,7 @@ impl Path {
             tracing::error!(dir = %self.dir.display(), reason, "an ssd path is offline, and is tried again");
         }
         self.reads.set_engine(None);
+        self.tier.wake_paths();
         // What waits keeps its pages: it is not to wait for a disk that may never come back.
         self.tier.fail_unfit(&self.offline_error());
     }
@@ -158,6 +159,10 @@ impl Life {
         let (directory, removals) = (&recovered.ring.directory, std::mem::take(&mut self.removals));
         let (engine, is_direct) = (Arc::clone(&directory.engine), directory.is_direct);
         let mut writer = Writer::new(Arc::clone(&self.path), recovered.ring, removals, written);
+        if let Err(error) = writer.grow_ahead() {
+            self.removals = writer.removals;
+            return Err(error);
+        }
         writer.report();
         self.path.go_online(engine, is_direct);
         Ok(writer)

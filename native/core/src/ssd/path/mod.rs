@@ -11,6 +11,7 @@ mod recovery;
 mod ring;
 mod segment;
 mod segment_files;
+mod share;
 mod sync;
 mod wishes;
 mod writer;
@@ -33,9 +34,12 @@ use super::snapshot::{PathState, Recovery, SsdPathSnapshot};
 use super::tier::Tier;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use share::Share;
 
 /// How long a disk may answer nothing before its path is not used: one that is slow answers something.
 const STALL: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 30 });
+/// How long a path that is full waits for the disk of one that has room, before it lets blocks go.
+const SLOW: Duration = Duration::from_secs(STALL.as_secs() / 3);
 /// Reads that fail one after another before the path is looked at anew.
 const MOST_READ_ERRORS: u64 = 3;
 
@@ -48,6 +52,7 @@ pub(super) struct Path {
     pub(super) reads: Reads,
     pub(super) counts: Counts,
     answers: Arc<Answers>,
+    share: Share,
     capacity: AtomicU64,
     is_online: AtomicBool,
     read_errors_in_a_row: AtomicU64,
@@ -84,6 +89,7 @@ impl Path {
             reads: Reads::default(),
             counts: Counts::default(),
             answers: Arc::default(),
+            share: Share::default(),
             capacity: AtomicU64::new(capacity),
             is_online: AtomicBool::new(false),
             read_errors_in_a_row: AtomicU64::new(0),

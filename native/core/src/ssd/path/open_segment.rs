@@ -60,6 +60,11 @@ impl OpenSegment {
         bytes.saturating_sub(UNIT + bytes / 16)
     }
 
+    /// Where the next block goes.
+    pub(super) fn data_end(&self) -> u64 {
+        self.data_end
+    }
+
     /// Whether blocks have places here.
     pub(super) fn has_blocks(&self) -> bool {
         self.data_end > UNIT

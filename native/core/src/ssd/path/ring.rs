@@ -107,6 +107,12 @@ impl Ring {
         IDENTITY_BYTES + self.lost + files.sum::<u64>()
     }
 
+    /// Bytes of the segments that cannot take more blocks, and of the blocks in the others.
+    pub(super) fn occupied(&self) -> u64 {
+        let full = self.full.iter().map(|(_, segment)| segment.bytes);
+        full.chain(self.open.iter().map(OpenSegment::data_end)).sum()
+    }
+
     /// How many segments there are.
     pub(super) fn segments(&self) -> usize {
         self.full.len() + self.open.len() + self.draining.len() + self.free.len()

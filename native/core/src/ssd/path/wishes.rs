@@ -107,7 +107,7 @@ impl Writer {
         }
         let is_small = self.ring.used() <= self.path.capacity();
         if is_small && !self.wishes.resizes.is_empty() {
-            self.grow_again()?;
+            self.grow_ahead()?;
             self.report();
             self.path.tier.fail_unfit(&too_large());
             for reply in self.wishes.resizes.drain(..) {

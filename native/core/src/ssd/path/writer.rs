@@ -17,6 +17,7 @@ use super::commit::Journaling;
 use super::keeping::Keeping;
 use super::open_segment::{OpenSegment, Room};
 use super::ring::{Next, Ring};
+use super::share::Rivals;
 use super::sync::Safety;
 use super::wishes::Wishes;
 use super::{FILE_OVERHEAD, Path, Segment, segment_bytes};
@@ -55,6 +56,10 @@ pub(super) struct Writer {
     pub(super) safety: Safety,
     /// Why no more segments can be made, though the capacity would allow them.
     no_room: Option<String>,
+    /// Whether the empty segment that there is was emptied for the next blocks.
+    pub(super) is_recycling: bool,
+    /// Whether the head is new, and there may be no segment after it.
+    pub(super) is_last_head: bool,
     /// When it was last looked whether the files still have their names.
     looked: Instant,
     /// What was written to this path today.
@@ -104,6 +109,8 @@ impl Writer {
             removals,
             safety: Safety::default(),
             no_room: None,
+            is_recycling: false,
+            is_last_head: false,
             looked: Instant::now(),
             written,
             wishes: Wishes::default(),
@@ -150,6 +157,7 @@ impl Writer {
         self.fit_capacity()?;
         self.fill()?;
         self.commit()?;
+        self.begin_keeping();
         self.keep_used()?;
         self.ring.settle(&self.path);
         self.report();
@@ -202,8 +210,12 @@ impl Writer {
     fn fill(&mut self) -> Result<()> {
         let mut group: Vec<Placed> = Vec::new();
         let mut bytes = 0;
+        let mut is_ready = false;
         while self.under_way_bytes + bytes < UNDER_WAY_BYTES {
-            let Some(block) = self.next_block() else { break };
+            let Some(block) = self.next_block() else {
+                is_ready = self.wishes.end.is_none();
+                break;
+            };
             let room = match self.place(&block, &mut group) {
                 Ok(Place::Here(room)) => room,
                 Ok(Place::Nowhere) => {
@@ -224,6 +236,7 @@ impl Writer {
                 bytes = 0;
             }
             bytes += block.space.padded_bytes;
+            self.path.count_taken(block.space.padded_bytes);
             group.push(Placed { block, room });
             if bytes >= BATCH_BYTES {
                 self.begin(std::mem::take(&mut group));
@@ -231,6 +244,7 @@ impl Writer {
             }
         }
         self.begin(group);
+        self.path.tell_ready(is_ready);
         Ok(())
     }
 
@@ -245,11 +259,9 @@ impl Writer {
         if self.wishes.end.is_some() {
             return None;
         }
-        self.path
-            .tier
-            .queue
-            .take(self.path.largest_block())
-            .map(Block::accepted)
+        let (rivals, largest) = (Rivals::of(&self.path), self.path.largest_block());
+        let is_meant = |bytes| bytes <= largest && !rivals.are_left(bytes);
+        self.path.tier.queue.take(is_meant).map(Block::accepted)
     }
 
     fn put_back(&mut self, block: Block) {
@@ -274,25 +286,28 @@ impl Writer {
 
     /// Makes an empty segment the head; false when one has to be emptied first, which has begun.
     pub(super) fn advance(&mut self) -> Result<bool> {
+        // Others take what was left to this path while the disk is waited for.
+        self.path.tell_ready(false);
         self.ring.close_head();
         self.ring.settle(&self.path);
         let Next { is_open, full } = self.ring.advance(&self.path)?;
         match &full {
             Some(error) => self.no_room = Some(error.to_string()),
-            None if is_open => self.grow_again()?,
+            None if is_open => self.grow_ahead()?,
             None => {}
         }
-        if is_open {
-            self.begin_keeping();
-        } else {
+        self.is_last_head = is_open;
+        if !is_open {
             self.reclaim()?;
         }
+        self.tell_room();
         Ok(is_open)
     }
 
     /// Lets go of the oldest segment without keeping more of it.
     fn reclaim(&mut self) -> Result<()> {
         if self.ring.draining.is_empty() {
+            self.is_recycling = true;
             self.retire_oldest();
             self.ring.collect_drained(&mut self.safety)?;
             if !self.ring.free.is_empty() {
@@ -313,19 +328,17 @@ impl Writer {
         self.ring.retire(&self.path, id, segment, self.safety.mark())
     }
 
-    /// A path that had no room tries to take all of its capacity.
-    pub(super) fn grow_again(&mut self) -> Result<()> {
-        if self.no_room.is_none() {
+    /// Makes the segment after the head as far as the capacity allows one, so that it is known in time whether there is room for it.
+    pub(super) fn grow_ahead(&mut self) -> Result<()> {
+        if self.no_room.is_none() && !self.ring.free.is_empty() {
             return Ok(());
         }
         match self.ring.grow(self.path.capacity()) {
-            Ok(_) => {
-                self.no_room = None;
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
-            Err(error) => Err(error),
+            Ok(_) => self.no_room = None,
+            Err(error) if error.kind() == ErrorKind::NoSpace => self.no_room = Some(error.to_string()),
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Why the path goes on with the files that it has.
@@ -435,8 +448,19 @@ impl Writer {
         !is_keeping && !is_writing && self.journaling.is_none() && self.safety.under_way == 0
     }
 
+    /// Says to the other paths what room there is, which is theirs once this one has none.
+    fn tell_room(&mut self) {
+        let can_grow = !self.is_at_capacity();
+        let free = self.ring.free.len();
+        self.is_recycling &= !can_grow && free < 2;
+        let has_room = can_grow || free > usize::from(self.is_recycling);
+        let is_ending = self.wishes.end.is_some();
+        self.path.tell_room(self.ring.occupied(), has_room && !is_ending);
+    }
+
     /// Says what the files are like now.
     pub(super) fn report(&mut self) {
+        self.tell_room();
         let mut bytes = segment_bytes(self.path.capacity());
         let state = match self.degradation() {
             None => PathState::Online,

@@ -13,3 +13,4 @@ mod power;
 mod refusal;
 mod resize;
 mod reuse;
+mod sharing;
