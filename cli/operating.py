@@ -9,7 +9,7 @@ import typer
 
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
-from pegaflow.cli.output import write_line
+from pegaflow.cli.output import note, write_line
 from pegaflow.cli.progress import ProgressDisplay
 from pegaflow.errors import PegaflowError
 
@@ -73,6 +73,12 @@ def tell(
     if result["cancelled"]:
         raise PegaflowError("the daemon ended it early, because it is about to end itself")
     return result
+
+
+def warn(context: AppContext, result: Mapping[str, Any]) -> None:
+    """Tell people what is not as it should be with what was done."""
+    for sentence in result["warnings"]:
+        note(context, sentence)
 
 
 def _follow(operation: "Operation", display: ProgressDisplay) -> str:

@@ -23,7 +23,10 @@ class TierPart:
     """Why the state is not what it should be."""
     capacity_bytes: int
     used_bytes: int
+    """Bytes that its pages take; of an ssd path that its files take, which stay when blocks go."""
     blocks: int
+    cached_bytes: int
+    """Bytes of the blocks."""
 
     @property
     def name(self) -> str:
@@ -77,6 +80,7 @@ def _memory(status: Status) -> TierPart:
         capacity_bytes=pool.bytes,
         used_bytes=pool.used_bytes,
         blocks=sum(space.blocks for space in status.namespaces),
+        cached_bytes=sum(space.bytes for space in status.namespaces),
     )
 
 
@@ -89,4 +93,5 @@ def _ssd(path: SsdPath) -> TierPart:
         capacity_bytes=path.capacity_bytes,
         used_bytes=path.used_bytes,
         blocks=path.blocks,
+        cached_bytes=path.bytes,
     )

@@ -19,18 +19,20 @@ def listing(
 ) -> None:
     """List the tiers and how they do.
 
-    Where they are, how large, how full, and what is wrong with them.
+    Where they are, how large, how full, and what is wrong with them. An ssd path's files stay
+    used when blocks go: they are filled again, and a smaller size deletes them.
     """
     context: AppContext = ctx.obj
     found = parts(daemon(context, socket, config, timeout).status())
     if json:
         write_json(context, "tiers", {"tiers": [part.document() for part in found]})
         return
-    tiers = table("tier", "state", "used", "size", "blocks", "where")
+    tiers = table("tier", "state", "cached", "used", "size", "blocks", "where")
     for part in found:
         tiers.add_row(
             part.tier,
             part.state,
+            format_size(part.cached_bytes),
             format_size(part.used_bytes),
             format_size(part.capacity_bytes),
             f"{part.blocks:,}",

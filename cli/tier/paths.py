@@ -7,7 +7,7 @@ import typer
 from pegaflow.cli.confirmation import Yes, confirm
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.daemon import daemon
-from pegaflow.cli.operating import operate, tell
+from pegaflow.cli.operating import operate, tell, warn
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, path_field
 from pegaflow.config.ssd import SsdPath
 from pegaflow.errors import ConfigError
@@ -41,7 +41,7 @@ def add(
     client = daemon(context, socket, config, timeout)
     fields = {"path": new.path, "size_bytes": new.capacity_bytes}
     added = operate(context, client, f"add {new.path}", "tier-add-path", fields)
-    tell(context, added, _added, json=json)
+    warn(context, tell(context, added, _added, json=json))
 
 
 def remove(
@@ -60,7 +60,8 @@ def remove(
 
     It holds until the daemon's next start. What is on its way to the disk is written first. Its
     files stay, unless they are to be deleted, and `pegaflow tier add-path` finds their blocks
-    again.
+    again. Where files cannot be deleted, or the path is offline, the path goes all the same, and
+    the command says which files stay and ends with exit code 1.
     """
     context: AppContext = ctx.obj
     where = path_field("PATH", path)

@@ -7,7 +7,7 @@ import typer
 from pegaflow.cli.confirmation import Yes, confirm
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.daemon import daemon
-from pegaflow.cli.operating import operate, tell
+from pegaflow.cli.operating import operate, tell, warn
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, size_field
 from pegaflow.cli.tier.target import Path, Tier, target
 from pegaflow.tiers import TierPart, parts_of
@@ -40,7 +40,8 @@ def resize(
         confirm(context, loss, part.name, yes=yes)
     fields = {"tier": tier, "path": where, "size_bytes": size_bytes}
     resized = operate(context, client, f"resize {part.name}", "tier-resize", fields)
-    tell(context, resized, lambda result: _sentence(part, size_bytes, result), json=json)
+    result = tell(context, resized, lambda result: _sentence(part, size_bytes, result), json=json)
+    warn(context, result)
 
 
 def _sentence(part: TierPart, asked_bytes: int, resized: dict[str, Any]) -> str:

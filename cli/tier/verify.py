@@ -25,7 +25,8 @@ def verify(
 ) -> None:
     """Compare all that a tier has with its checksums.
 
-    What is not what was saved is dropped; exit code 5 when there was any.
+    What is not what was saved is dropped; exit code 5 when there was any, or a path of several
+    could not be read.
     """
     context: AppContext = ctx.obj
     tier, where = target(tier, path)
@@ -33,7 +34,8 @@ def verify(
     name = name_of(tier, parts_of(client.status(), tier, where))
     fields = {"tier": tier, "path": where}
     verified = operate(context, client, f"verify {name}", "tier-verify", fields)
-    if tell(context, verified, _sentence, json=json)["corrupt"]:
+    result = tell(context, verified, _sentence, json=json)
+    if result["corrupt"] or any(path["reason"] for path in result["paths"]):
         raise typer.Exit(ExitCode.PROBLEMS)
 
 
@@ -45,4 +47,11 @@ def _sentence(verified: dict[str, Any]) -> str:
     )
     if verified["pending"]:
         text += f", {verified['pending']:,} have no checksum yet"
-    return text
+    paths = verified["paths"]
+    return "\n".join([text, *map(_path, paths)]) if len(paths) > 1 else text
+
+
+def _path(path: dict[str, Any]) -> str:
+    text = f"{path['path']}: {path['verified']:,} ({format_size(path['bytes'])}) are"
+    text += f", {path['corrupt']:,} are not"
+    return text + (f"; not all was compared: {path['reason']}" if path["reason"] else "")

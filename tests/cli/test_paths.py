@@ -57,10 +57,12 @@ def test_a_drain_is_confirmed_by_name(
 
 
 def test_a_path_is_added_with_its_size(pegaflow: CommandLine) -> None:
-    result = operated("tier-add-path", path="/mnt/c", blocks=3, bytes=3 * MIB)
+    said = ["/mnt/c may take more than there is"]
+    result = operated("tier-add-path", path="/mnt/c", blocks=3, bytes=3 * MIB, warnings=said)
     pegaflow.daemon = _daemon(**{"tier-add-path": result})
     outcome = pegaflow("tier", "add-path", "/mnt/c=10GiB")
     assert (outcome.code, outcome.out) == (0, "/mnt/c is there, with 3 blocks (3 MiB)\n")
+    assert outcome.err == "pegaflow: /mnt/c may take more than there is\n"
     assert pegaflow.daemon.operations == [
         {"operation": "tier-add-path", "path": "/mnt/c", "size_bytes": 10 << 30}
     ]

@@ -41,6 +41,7 @@ def test_scripts_see_them_too(pegaflow: CommandLine) -> None:
         "capacity_bytes": 10 << 30,
         "used_bytes": 1 << 30,
         "blocks": 512,
+        "cached_bytes": 512 << 20,
     }
 
 
@@ -52,7 +53,7 @@ def test_a_daemon_without_ssd_has_one_tier(pegaflow: CommandLine) -> None:
 
 def test_a_larger_size_needs_no_confirmation(pegaflow: CommandLine) -> None:
     sizes = {"before_bytes": 1 << 30, "size_bytes": 2 << 30, "moved_blocks": 0, "evicted_blocks": 0}
-    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes)})
+    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes, warnings=[])})
     outcome = pegaflow("tier", "resize", "memory", "2GiB")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out == "memory has 2 GiB, before 1 GiB\n"
@@ -63,7 +64,7 @@ def test_a_larger_size_needs_no_confirmation(pegaflow: CommandLine) -> None:
 
 def test_a_smaller_size_is_confirmed_by_name(pegaflow: CommandLine) -> None:
     sizes = {"before_bytes": 1 << 30, "size_bytes": 1 << 29, "moved_blocks": 3, "evicted_blocks": 7}
-    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes)})
+    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes, warnings=[])})
     outcome = pegaflow("tier", "resize", "memory", "512MiB", typed="memory\n")
     assert outcome.code == 0
     assert outcome.err == (
@@ -177,9 +178,32 @@ def test_without_a_daemon_it_is_unreachable(pegaflow: CommandLine, command: list
 def test_verifying_says_what_it_found(
     pegaflow: CommandLine, found: dict[str, int], code: int, said: str
 ) -> None:
-    fields = {"tier": "memory", "verified": 64, "bytes": 64 << 20}
+    fields = {"tier": "memory", "verified": 64, "bytes": 64 << 20, "paths": []}
     result = operated("tier-verify", **fields, **found)
     pegaflow.daemon = _daemon(**{"tier-verify": result})
     outcome = pegaflow("tier", "verify", "memory")
     assert outcome.code == code
     assert said in outcome.out
+
+
+def test_verifying_says_of_each_path_what_it_has(pegaflow: CommandLine) -> None:
+    healthy = {"path": "/mnt/a", "verified": 5, "bytes": 5 << 20, "corrupt": 0, "reason": None}
+    offline = {"path": "/mnt/b", "verified": 0, "bytes": 0, "corrupt": 0, "reason": "it is gone"}
+    fields = {"tier": "ssd", "verified": 5, "bytes": 5 << 20, "corrupt": 0, "pending": 0}
+    for other, code in [(offline, 5), (offline | {"reason": None}, 0)]:
+        result = operated("tier-verify", **fields, paths=[healthy, other])
+        pegaflow.daemon = _daemon(**{"tier-verify": result})
+        outcome = pegaflow("tier", "verify", "ssd")
+        assert outcome.code == code
+        lines = outcome.out.splitlines()
+        assert lines[1] == "/mnt/a: 5 (5 MiB) are, 0 are not"
+        reason = "; not all was compared: it is gone" if code else ""
+        assert lines[2] == "/mnt/b: 0 (0 B) are, 0 are not" + reason
+
+
+def test_a_resize_says_what_the_file_system_lacks(pegaflow: CommandLine) -> None:
+    sizes = {"before_bytes": 10 << 30, "size_bytes": 1 << 50, "moved_blocks": 0}
+    result = operated("tier-resize", **sizes, evicted_blocks=0, warnings=["/mnt/a is too small"])
+    pegaflow.daemon = _daemon(**{"tier-resize": result})
+    outcome = pegaflow("tier", "resize", "ssd", "1PiB", "--path", "/mnt/a")
+    assert (outcome.code, outcome.err) == (0, "pegaflow: /mnt/a is too small\n")

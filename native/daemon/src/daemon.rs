@@ -125,4 +125,10 @@ impl Daemon {
         let ssd = self.store.ssd().map(|ssd| ssd.snapshot());
         self.ssd_room.look(&ssd.unwrap_or_default().paths);
     }
+
+    /// Whether a path has come back since it was last looked.
+    pub(crate) fn has_new_room(&self) -> bool {
+        let ssd = self.store.ssd().map(|ssd| ssd.snapshot());
+        ssd.is_some_and(|ssd| self.ssd_room.is_outdated(&ssd.paths))
+    }
 }

@@ -122,7 +122,8 @@ impl Ready {
     }
 }
 
-/// Ends leases that nobody renewed, and lookups that nobody asks for any more; sees what happened.
+/// Ends leases that nobody renewed, and lookups that nobody asks for any more; sees what happened, and looks at paths that have come
+/// back.
 async fn sweep(daemon: Arc<Daemon>) {
     let mut seen = EventWatch::default();
     let mut ticks = interval(SWEEP);
@@ -139,5 +140,10 @@ async fn sweep(daemon: Arc<Daemon>) {
             tracing::warn!(expired, "leases ended because nobody renewed them");
         }
         daemon.pending.expire(Instant::now());
+        if daemon.has_new_room() {
+            let daemon = Arc::clone(&daemon);
+            // Its disk may not answer.
+            drop(tokio::task::spawn_blocking(move || daemon.look_for_room()));
+        }
     }
 }

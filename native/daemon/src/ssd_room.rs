@@ -3,19 +3,34 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use pegaflow_core::ssd::{PathState, SsdPathSnapshot};
 use rustix::fs::statvfs;
 
-/// What was seen when a path last came, went or got another capacity: a look at each status could hang with its disk.
+/// What was seen when a path last came, came back, went or got another capacity: a look at each status could hang with its disk.
 #[derive(Debug, Default)]
-pub(crate) struct SsdRoom(Mutex<Vec<String>>);
+pub(crate) struct SsdRoom(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Paths that could be looked at.
+    dirs: Vec<PathBuf>,
+    shortages: Vec<Shortage>,
+}
+
+/// Paths that may take more than their file system has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Shortage {
+    dirs: Vec<PathBuf>,
+    sentence: String,
+}
 
 /// One file system that has paths.
 #[derive(Debug, Default)]
 struct FileSystem {
-    dirs: Vec<String>,
+    dirs: Vec<PathBuf>,
     /// Bytes that its paths may take.
     capacity: u128,
     /// Bytes that they take, and those that nobody does.
@@ -26,24 +41,53 @@ impl SsdRoom {
     /// Looks at the file systems of these paths, and warns of those that are too small.
     pub(crate) fn look(&self, paths: &[SsdPathSnapshot]) {
         let shortages = shortages(paths);
-        let before = std::mem::replace(&mut *self.0.lock(), shortages.clone());
-        for sentence in shortages.iter().filter(|sentence| !before.contains(sentence)) {
+        let dirs = online(paths).map(|path| path.dir.clone()).collect();
+        let seen = Seen {
+            dirs,
+            shortages: shortages.clone(),
+        };
+        let before = std::mem::replace(&mut *self.0.lock(), seen).shortages;
+        for Shortage { sentence, .. } in shortages.iter().filter(|shortage| !before.contains(shortage)) {
             tracing::warn!("{sentence}");
         }
     }
 
+    /// Whether a path is online that was not when it was last looked: it has come back.
+    pub(crate) fn is_outdated(&self, paths: &[SsdPathSnapshot]) -> bool {
+        let mut seen = self.0.lock();
+        // One that is offline is looked at anew when it comes back.
+        seen.dirs.retain(|dir| online(paths).any(|path| path.dir == *dir));
+        online(paths).any(|path| !seen.dirs.contains(&path.dir))
+    }
+
     /// A sentence on each file system that is too small.
     pub(crate) fn shortages(&self) -> Vec<String> {
-        self.0.lock().clone()
+        let seen = self.0.lock();
+        let sentences = seen.shortages.iter().map(|shortage| shortage.sentence.clone());
+        sentences.collect()
+    }
+
+    /// Those sentences that are about this path.
+    pub(crate) fn shortages_of(&self, dir: &Path) -> Vec<String> {
+        let seen = self.0.lock();
+        let its = seen
+            .shortages
+            .iter()
+            .filter(|shortage| shortage.dirs.iter().any(|of| of == dir));
+        its.map(|shortage| shortage.sentence.clone()).collect()
     }
 }
 
-/// A sentence on each file system of which the paths may take more than it has beside what others use.
-fn shortages(paths: &[SsdPathSnapshot]) -> Vec<String> {
+/// Paths that can be looked at: one that is offline has a reason of its own, and its disk may not answer.
+fn online(paths: &[SsdPathSnapshot]) -> impl Iterator<Item = &SsdPathSnapshot> {
+    let is_offline = |path: &SsdPathSnapshot| matches!(path.state, PathState::Offline { .. });
+    paths.iter().filter(move |path| !is_offline(path))
+}
+
+/// Each file system of which the paths may take more than it has beside what others use.
+fn shortages(paths: &[SsdPathSnapshot]) -> Vec<Shortage> {
     let mut file_systems: BTreeMap<u64, FileSystem> = BTreeMap::new();
-    // One that is offline has a reason of its own, and its disk may not answer.
-    let is_offline = |path: &&SsdPathSnapshot| matches!(path.state, PathState::Offline { .. });
-    for path in paths.iter().filter(|path| !is_offline(path)) {
+    for path in online(paths) {
         let (Ok(metadata), Ok(file_system)) = (fs::metadata(&path.dir), statvfs(&path.dir)) else {
             continue;
         };
@@ -52,21 +96,28 @@ fn shortages(paths: &[SsdPathSnapshot]) -> Vec<String> {
             available: free,
             ..FileSystem::default()
         });
-        entry.dirs.push(format!("{:?}", path.dir));
+        entry.dirs.push(path.dir.clone());
         entry.capacity += u128::from(path.capacity);
         entry.available += u128::from(path.used);
     }
-    let too_small = file_systems.values().filter(|one| one.capacity > one.available);
+    let too_small = file_systems
+        .into_values()
+        .filter(|one| one.capacity > one.available);
     too_small.map(FileSystem::shortage).collect()
 }
 
 impl FileSystem {
-    fn shortage(&self) -> String {
+    fn shortage(self) -> Shortage {
         let (capacity, available) = (size(self.capacity), size(self.available));
-        let dirs = self.dirs.join(" and ");
-        format!(
-            "{dirs} may take {capacity} for the ssd tier, and the file system has {available} beside what others use: resize, or make room"
-        )
+        let quoted: Vec<_> = self.dirs.iter().map(|dir| format!("{dir:?}")).collect();
+        let names = quoted.join(" and ");
+        let sentence = format!(
+            "{names} may take {capacity} for the ssd tier, and the file system has {available} beside what others use: resize, or make room"
+        );
+        Shortage {
+            dirs: self.dirs,
+            sentence,
+        }
     }
 }
 

@@ -63,7 +63,8 @@ impl Ssd {
     /// Ends a path: writes what it has taken, and lets its blocks go. Reads that have not begun are dropped.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when its disk answers nothing, the deadline passes before, or the files cannot be deleted.
+    /// `NotFound` for a directory that the tier has not. The path has gone with all others: `Io` when its disk answers nothing, the
+    /// deadline passes before, or it is offline and its files stay, `Permission` when they cannot be deleted.
     pub fn remove_path<'a>(
         &self,
         dir: &FilePath,
@@ -78,7 +79,16 @@ impl Ssd {
             path.join();
         }
         self.forget(&path);
-        ended.map(Option::unwrap_or_default)
+        let ended = ended.map(Option::unwrap_or_default);
+        match ended {
+            Err(error) if files == PathFiles::Delete && path.is_stalled() => Err(Error::new(
+                error.kind(),
+                format!(
+                    "{error}: it is no path of the ssd tier any more, and its files are deleted once the disk answers"
+                ),
+            )),
+            ended => ended,
+        }
     }
 
     /// Changes the capacity of a path; a smaller one evicts the oldest segments, and returns when their files are gone.

@@ -31,6 +31,14 @@ pub(crate) struct TierRemovePath {
 }
 
 #[derive(Debug, Serialize)]
+pub(super) struct Added {
+    #[serde(flatten)]
+    changed: Changed,
+    /// A sentence where its file system is too small.
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
 pub(super) struct Changed {
     path: PathBuf,
     /// Blocks that came with the path, or went with it.
@@ -39,9 +47,9 @@ pub(super) struct Changed {
 }
 
 impl Operate for TierAddPath {
-    type Outcome = Changed;
+    type Outcome = Added;
 
-    fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Changed> {
+    fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Added> {
         let others = daemon.store.ssd().map(|ssd| paths(ssd, None)).transpose()?;
         check_path(&self.path.0, &others.unwrap_or_default())?;
         ssd_place(&self.path.0)?;
@@ -53,7 +61,10 @@ impl Operate for TierAddPath {
         let added = self.take_back_offline(daemon, progress);
         daemon.look_for_room();
         added?;
-        changed(daemon, &self.path)
+        Ok(Added {
+            changed: changed(daemon, &self.path)?,
+            warnings: daemon.ssd_room.shortages_of(&self.path.0),
+        })
     }
 }
 
@@ -97,11 +108,12 @@ impl Operate for TierRemovePath {
         } else {
             PathFiles::Keep
         };
-        patiently(progress, |patience| {
+        let removed = patiently(progress, |patience| {
             ssd.remove_path(&self.path.0, files, patience)
-        })?;
+        });
+        // It is gone, whatever becomes of its files.
         daemon.look_for_room();
-        Ok(changed)
+        removed.map(|_| changed)
     }
 }
 

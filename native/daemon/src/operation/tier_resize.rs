@@ -25,6 +25,8 @@ pub(super) struct Resized {
     size_bytes: u64,
     moved_blocks: u64,
     evicted_blocks: u64,
+    /// A sentence where the file system of an ssd path is too small.
+    warnings: Vec<String>,
 }
 
 impl Operate for TierResize {
@@ -47,6 +49,7 @@ impl TierResize {
             size_bytes: resized.bytes,
             moved_blocks: resized.moved_blocks,
             evicted_blocks: resized.evicted_blocks,
+            warnings: Vec::new(),
         })
     }
 
@@ -69,6 +72,7 @@ impl TierResize {
             size_bytes,
             moved_blocks: 0,
             evicted_blocks: evicted_blocks.saturating_sub(evicted_before),
+            warnings: daemon.ssd_room.shortages_of(&path),
         })
     }
 }

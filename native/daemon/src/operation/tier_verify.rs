@@ -1,6 +1,7 @@
 //! Comparing all that a tier has with its checksums.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
@@ -28,6 +29,18 @@ pub(super) struct Verified {
     bytes: u64,
     corrupt: u64,
     pending: u64,
+    /// Of the ssd tier what each path had; else none.
+    paths: Vec<VerifiedPath>,
+}
+
+#[derive(Debug, Serialize)]
+struct VerifiedPath {
+    path: PathBuf,
+    verified: u64,
+    bytes: u64,
+    corrupt: u64,
+    /// Why not all of it was compared; null when it was.
+    reason: Option<String>,
 }
 
 impl Operate for TierVerify {
@@ -51,6 +64,7 @@ impl TierVerify {
             bytes: verified.bytes,
             corrupt: verified.corrupt_pages,
             pending: verified.pending_pages,
+            paths: Vec::new(),
         })
     }
 
@@ -63,10 +77,11 @@ impl TierVerify {
             (blocks + path.blocks, bytes + path.bytes)
         });
         progress.expect(blocks, bytes);
-        let mut total = VerifyProgress::default();
+        let mut verified = Vec::new();
+        let mut failed = None;
         for path in paths {
             let mut told = VerifyProgress::default();
-            let end = ssd.verify(&path, &mut |now| {
+            let ended = ssd.verify(&path, &mut |now| {
                 progress.advance(now.checked - told.checked, now.bytes - told.bytes);
                 told = now;
                 if progress.is_cancelled() {
@@ -74,20 +89,31 @@ impl TierVerify {
                 } else {
                     ControlFlow::Continue(())
                 }
-            })?;
-            total.checked += end.checked;
-            total.bytes += end.bytes;
-            total.corrupt += end.corrupt;
+            });
+            verified.push(VerifiedPath {
+                path,
+                verified: told.checked - told.corrupt,
+                bytes: told.bytes,
+                corrupt: told.corrupt,
+                reason: ended.as_ref().err().map(|error| error.message().to_owned()),
+            });
+            failed = failed.or(ended.err());
             if progress.is_cancelled() {
                 break;
             }
         }
+        match failed {
+            Some(error) if verified.iter().all(|path| path.reason.is_some()) => return Err(error),
+            _ => {}
+        }
+        let sum = |part: fn(&VerifiedPath) -> u64| verified.iter().map(part).sum();
         Ok(Verified {
             tier: self.tier,
-            verified: total.checked - total.corrupt,
-            bytes: total.bytes,
-            corrupt: total.corrupt,
+            verified: sum(|path| path.verified),
+            bytes: sum(|path| path.bytes),
+            corrupt: sum(|path| path.corrupt),
             pending: 0,
+            paths: verified,
         })
     }
 }

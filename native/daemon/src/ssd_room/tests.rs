@@ -28,7 +28,9 @@ fn what_is_used_by_the_path_itself_is_room_for_it() {
     let shortages = shortages(&[path(disk.path(), 3 * free, free)]);
     assert_eq!(shortages.len(), 1);
     assert!(
-        shortages[0].contains(&format!("{:?} may take", disk.path())),
+        shortages[0]
+            .sentence
+            .contains(&format!("{:?} may take", disk.path())),
         "{shortages:?}"
     );
 }
@@ -46,7 +48,7 @@ fn paths_of_one_file_system_share_its_room() {
     assert!(
         paths
             .iter()
-            .all(|path| shortages[0].contains(path.dir.to_str().unwrap()))
+            .all(|path| shortages[0].sentence.contains(path.dir.to_str().unwrap()))
     );
 }
 
@@ -54,6 +56,43 @@ fn paths_of_one_file_system_share_its_room() {
 fn a_path_that_is_not_there_is_passed_over() {
     let disk = TempDir::new().unwrap();
     assert!(shortages(&[path(&disk.path().join("gone"), u64::MAX, 0)]).is_empty());
+}
+
+#[test]
+fn each_path_has_the_sentences_on_its_own_file_system() {
+    let (disk, memory) = (TempDir::new().unwrap(), TempDir::new_in("/dev/shm").unwrap());
+    let large = path(disk.path(), 4 * free(disk.path()), 0);
+    let small = path(memory.path(), 1, 0);
+    let room = SsdRoom::default();
+    room.look(&[large, small]);
+    assert_eq!(room.shortages_of(disk.path()), room.shortages());
+    assert_eq!(room.shortages().len(), 1);
+    assert!(room.shortages_of(memory.path()).is_empty());
+}
+
+#[test]
+fn a_path_that_comes_back_is_looked_at_anew() {
+    let disk = TempDir::new().unwrap();
+    let online = path(disk.path(), 4 * free(disk.path()), 0);
+    let offline = SsdPathSnapshot {
+        state: PathState::Offline {
+            reason: "it fails".to_owned(),
+        },
+        ..online.clone()
+    };
+    let room = SsdRoom::default();
+    for _ in 0..2 {
+        room.look(std::slice::from_ref(&offline));
+        assert!(!room.is_outdated(std::slice::from_ref(&offline)));
+        assert!(room.shortages().is_empty());
+        assert!(room.is_outdated(std::slice::from_ref(&online)));
+        room.look(std::slice::from_ref(&online));
+        assert!(!room.is_outdated(std::slice::from_ref(&online)));
+        assert_eq!(room.shortages().len(), 1);
+        // It may come back with another disk.
+        assert!(!room.is_outdated(std::slice::from_ref(&offline)));
+        assert!(room.is_outdated(std::slice::from_ref(&online)));
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use tonic::Code;
 
 use crate::operations::operate;
 use crate::support::engine::{Engine, Shape, fresh_hashes, lookup_request, packed};
-use crate::support::{Daemon, config, metrics};
+use crate::support::{Daemon, config, eventually_within, metrics};
 use crate::tiers::wait_for;
 
 const SIZE: u64 = 64 << 20;
@@ -239,12 +239,21 @@ async fn a_path_larger_than_its_disk_is_told_and_works() {
     assert_eq!(daemon.status().await["ssd"]["blocks"], 1);
 
     let resize = |bytes: u64| json!({"operation": "tier-resize", "tier": "ssd", "size_bytes": bytes});
+    let resized = operate(&daemon, &resize(SIZE)).await.unwrap();
+    assert_eq!(
+        (resized["warnings"].clone(), shortages().await),
+        (json!([]), json!([]))
+    );
+    let resized = operate(&daemon, &resize(2 * HUGE)).await.unwrap();
+    let told = shortages().await;
+    assert!(told[0].as_str().unwrap().contains("may take 2.0 PiB"), "{told}");
+    assert_eq!(resized["warnings"], told);
     operate(&daemon, &resize(SIZE)).await.unwrap();
-    assert_eq!(shortages().await, json!([]));
     let mut add = add_path(more.to_str().unwrap());
     add["size_bytes"] = HUGE.into();
-    operate(&daemon, &add).await.unwrap();
+    let added = operate(&daemon, &add).await.unwrap();
     let told = shortages().await;
+    assert_eq!(added["warnings"], told);
     assert!(
         told[0].as_str().unwrap().contains(more.to_str().unwrap()),
         "{told}"
@@ -265,4 +274,92 @@ fn the_start_warns_of_a_path_that_is_offline() {
         warnings[0].starts_with("ssd path /proc/pegaflow is offline: "),
         "{warnings:?}"
     );
+}
+
+#[tokio::test]
+async fn a_path_that_is_offline_at_the_start_is_looked_at_when_it_comes() {
+    let disk = TempDir::new().unwrap();
+    let path = disk.path().join("ssd");
+    Daemon::start_with(with_path(&disk)).stop().await;
+    // What names the path cannot be opened as a link.
+    let (name, away) = (path.join("pegaflow.ssd"), path.join("away"));
+    std::fs::rename(&name, &away).unwrap();
+    std::os::unix::fs::symlink(&away, &name).unwrap();
+    let huge = json!([{"path": path, "capacity_bytes": 1_u64 << 50}]);
+    let daemon = Daemon::start_with(|settings| settings.ssd = serde_json::from_value(huge).unwrap());
+    let ssd = async || daemon.status().await["ssd"].clone();
+    let before = ssd().await;
+    assert_eq!(
+        (before["paths"][0]["state"].clone(), before["shortages"].clone()),
+        (json!("offline"), json!([]))
+    );
+    std::fs::rename(&away, &name).unwrap();
+    eventually_within(
+        "the path is looked at",
+        std::time::Duration::from_secs(120),
+        async || {
+            ssd().await["shortages"][0]
+                .as_str()
+                .is_some_and(|said| said.contains("may take 1.0 PiB"))
+        },
+    )
+    .await;
+    assert_eq!(ssd().await["paths"][0]["state"], "online");
+}
+
+#[tokio::test]
+async fn a_verification_counts_what_it_can_read_and_says_what_not() {
+    let disk = TempDir::new().unwrap();
+    let dirs = ["a", "b"].map(|name| disk.path().join(name));
+    let paths: Vec<_> = dirs
+        .iter()
+        .map(|dir| json!({"path": dir, "capacity_bytes": SIZE}))
+        .collect();
+    let daemon = Daemon::start_with(|settings| settings.ssd = serde_json::from_value(paths.into()).unwrap());
+    let mut engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    engine.save(&fresh_hashes(8), &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    let flush = json!({"operation": "tier-flush", "tier": "memory"});
+    operate(&daemon, &flush).await.unwrap();
+    let verify = json!({"operation": "tier-verify", "tier": "ssd"});
+    let verified = operate(&daemon, &verify).await.unwrap();
+    let counts = |verified: &Value| -> Vec<u64> {
+        let paths = verified["paths"].as_array().unwrap().iter();
+        paths.map(|path| path["verified"].as_u64().unwrap()).collect()
+    };
+    let all = counts(&verified);
+    assert_eq!(
+        (all.iter().sum::<u64>(), verified["verified"].clone()),
+        (8, json!(8))
+    );
+    assert!(
+        verified["paths"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|path| path["reason"].is_null())
+    );
+
+    std::fs::rename(&dirs[1], disk.path().join("away")).unwrap();
+    let offline = async || daemon.status().await["ssd"]["paths"][1]["state"] == "offline";
+    eventually_within(
+        "the path is offline",
+        std::time::Duration::from_secs(120),
+        offline,
+    )
+    .await;
+    let verified = operate(&daemon, &verify).await.unwrap();
+    assert_eq!(counts(&verified), [all[0], 0]);
+    assert_eq!(verified["verified"], all[0]);
+    assert!(verified["paths"][0]["reason"].is_null());
+    let reason = verified["paths"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("is offline: "), "{reason}");
+    // With nothing to count it is an error.
+    let only = json!({"operation": "tier-verify", "tier": "ssd", "path": dirs[1]});
+    let refused = operate(&daemon, &only).await.unwrap_err();
+    assert!(refused.message().contains("is offline: "), "{refused}");
+
+    let remove = json!({"operation": "tier-remove-path", "path": dirs[1], "delete_files": true});
+    let refused = operate(&daemon, &remove).await.unwrap_err();
+    assert!(refused.message().contains("its files stay"), "{refused}");
+    assert_eq!(daemon.status().await["ssd"]["paths"].as_array().unwrap().len(), 1);
 }

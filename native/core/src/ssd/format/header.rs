@@ -6,6 +6,8 @@ use super::{FORMAT_VERSION, UNIT, u32_at, u64_at};
 
 const MAGIC: &[u8; 8] = b"PEGASEGM";
 const CHECKED_BYTES: usize = 48;
+/// Of the 128 bits of a path's name.
+const MOST_CHANGED_BITS: u32 = 16;
 
 /// What a segment is at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +51,16 @@ impl SegmentHeader {
         })
     }
 
-    /// Whether the unit, damaged as it may be otherwise, is the first one of a segment of this path.
+    /// Whether the unit, damaged as it may be, is the first one of a segment of this path: whole headers name it, and of others
+    /// some bits of the name may have changed, of which those of two paths differ in half.
     pub(in crate::ssd) fn names_path(bytes: &[u8], path_id: &[u8; 16]) -> bool {
-        bytes.get(32..CHECKED_BYTES) == Some(path_id)
+        let named = bytes.get(32..CHECKED_BYTES).unwrap_or_default();
+        let differing = named.iter().zip(path_id).map(|(a, b)| (a ^ b).count_ones());
+        let most = match Self::decode(bytes) {
+            Some(_) => 0,
+            None => MOST_CHANGED_BITS,
+        };
+        named.len() == path_id.len() && differing.sum::<u32>() <= most
     }
 
     /// What the check of the journal's first record begins with: no record counts in another generation, segment or path.

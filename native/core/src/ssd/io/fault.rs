@@ -36,6 +36,8 @@ pub(crate) struct Faults {
     pub(crate) syncs: Option<i32>,
     pub(crate) allocations: Option<i32>,
     pub(crate) deletions: Option<i32>,
+    /// Bytes that all files may take.
+    pub(crate) room: Option<u64>,
     /// Calls of this kind get no answer until that is changed.
     pub(crate) hangs: Option<Call>,
     /// Reads end where the file seems to end early.
@@ -76,6 +78,8 @@ struct State {
     faults: Faults,
     /// By file, what was written since its last sync.
     unsafe_writes: HashMap<u64, Writes>,
+    /// By file, what room it was given.
+    given: HashMap<u64, u64>,
     is_off: bool,
 }
 
@@ -87,16 +91,7 @@ impl Disk {
 
     /// From now on nothing reaches the disk; of what was not synced, some sectors do, whichever `random` says.
     pub(crate) fn lose_power(&self, random: &mut impl Rng) {
-        let mut state = self.0.lock();
-        state.is_off = true;
-        for (file, writes) in std::mem::take(&mut state.unsafe_writes).into_values() {
-            let mut sectors: Vec<(u64, Vec<u8>)> = writes
-                .into_iter()
-                .flat_map(|(offset, bytes)| {
-                    let sectors = bytes.chunks(SECTOR).map(<[u8]>::to_vec).collect::<Vec<_>>();
-                    (offset..).step_by(SECTOR).zip(sectors)
-                })
-                .collect();
+        for (file, mut sectors) in self.turn_off() {
             sectors.shuffle(random);
             let share = random.random_range(0.0..1.0);
             for (offset, bytes) in sectors {
@@ -105,6 +100,32 @@ impl Disk {
                 }
             }
         }
+    }
+
+    /// From now on nothing reaches the disk; of what was not synced, what lies so in a file of so many bytes does.
+    pub(crate) fn lose_power_but(&self, survives: impl Fn(u64, u64) -> bool) {
+        for (file, sectors) in self.turn_off() {
+            let len = file.metadata().unwrap().len();
+            for (offset, bytes) in sectors {
+                if survives(offset, len) {
+                    write(&file, &bytes, offset).unwrap();
+                }
+            }
+        }
+    }
+
+    /// Turns the disk off; the sectors of each file that were not synced, in their order.
+    fn turn_off(&self) -> Vec<(File, Vec<(u64, Vec<u8>)>)> {
+        let mut state = self.0.lock();
+        state.is_off = true;
+        let files = std::mem::take(&mut state.unsafe_writes).into_values();
+        let sectors = |(offset, bytes): (u64, Vec<u8>)| {
+            let sectors: Vec<_> = bytes.chunks(SECTOR).map(<[u8]>::to_vec).collect();
+            (offset..).step_by(SECTOR).zip(sectors)
+        };
+        files
+            .map(|(file, writes)| (file, writes.into_iter().flat_map(sectors).collect()))
+            .collect()
     }
 
     /// Returns when an answer is due, also when that changes meanwhile.
@@ -175,18 +196,32 @@ impl IoEngine for FaultEngine {
 
     fn allocate(&self, file: &File, bytes: u64) -> io::Result<()> {
         self.disk.wait(Call::Allocate);
-        match self.disk.0.lock().faults.allocations {
-            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-            None => file.set_len(bytes),
+        let mut state = self.disk.0.lock();
+        let errno = match state.faults.allocations {
+            None if state.available() < bytes => Some(libc::ENOSPC),
+            errno => errno,
+        };
+        if let Some(errno) = errno {
+            return Err(io::Error::from_raw_os_error(errno));
         }
+        state.given.insert(file.metadata()?.ino(), bytes);
+        file.set_len(bytes)
+    }
+
+    fn available(&self, _dir: &Path) -> io::Result<u64> {
+        Ok(self.disk.0.lock().available())
     }
 
     fn delete(&self, file: &Path) -> io::Result<()> {
         self.disk.wait(Call::Delete);
-        match self.disk.0.lock().faults.deletions {
-            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-            None => std::fs::remove_file(file),
+        let mut state = self.disk.0.lock();
+        if let Some(errno) = state.faults.deletions {
+            return Err(io::Error::from_raw_os_error(errno));
         }
+        let number = std::fs::metadata(file)?.ino();
+        std::fs::remove_file(file)?;
+        state.given.remove(&number);
+        Ok(())
     }
 }
 
@@ -232,6 +267,12 @@ impl Disk {
 }
 
 impl State {
+    /// Bytes that files may take yet.
+    fn available(&self) -> u64 {
+        let room = self.faults.room.unwrap_or(i64::MAX as u64);
+        room.saturating_sub(self.given.values().sum())
+    }
+
     fn read(&self, op: &Op, number: u64) -> io::Result<()> {
         let len = op.memory.iter().map(|page| page.len()).sum();
         let mut buffer = super::Buffer::new(len);

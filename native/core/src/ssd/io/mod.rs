@@ -95,6 +95,12 @@ pub(super) trait IoEngine: Send + Sync + fmt::Debug {
         }
     }
 
+    /// Bytes that the file system of a directory has for more files.
+    fn available(&self, dir: &Path) -> io::Result<u64> {
+        let file_system = rustix::fs::statvfs(dir)?;
+        Ok(file_system.f_bavail.saturating_mul(file_system.f_frsize))
+    }
+
     /// Takes a file's name away.
     fn delete(&self, file: &Path) -> io::Result<()> {
         std::fs::remove_file(file)

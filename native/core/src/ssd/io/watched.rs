@@ -44,6 +44,10 @@ impl IoEngine for Watched {
         self.answers.change(|| self.engine.allocate(file, bytes))
     }
 
+    fn available(&self, dir: &Path) -> io::Result<u64> {
+        self.answers.change(|| self.engine.available(dir))
+    }
+
     fn delete(&self, file: &Path) -> io::Result<()> {
         self.answers.change(|| self.engine.delete(file))
     }

@@ -17,8 +17,8 @@ use super::segment_files::segment_number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
-const IDENTITY: &str = "pegaflow.ssd";
-const FILE_MODE: u32 = 0o600;
+pub(super) const IDENTITY: &str = "pegaflow.ssd";
+pub(super) const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 /// How long a daemon that was killed may take to end, and after that the last of its transfers: their files stay locked
 /// until then.

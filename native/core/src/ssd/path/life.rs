@@ -12,6 +12,7 @@ use super::super::io::IoEngine;
 use super::super::patience::LOOK_INTERVAL;
 use super::super::snapshot::PathState;
 use super::Path;
+use super::directory::IDENTITY;
 use super::recovery::recover;
 use super::ring::Ring;
 use super::writer::{Ended, Writer};
@@ -196,17 +197,26 @@ impl Life {
     /// Lets everything of the path go.
     fn end(&self, files: PathFiles, ring: Option<Box<Ring>>) -> Result<Evicted> {
         let path = &self.path;
+        let offline = path.offline_error();
         path.go_offline_for_good();
         let evicted = path.forget_segments();
-        let Some(mut ring) = ring else { return Ok(evicted) };
-        if files == PathFiles::Delete {
-            for number in ring.numbers() {
-                ring.directory.delete_segment(number)?;
+        let deleted = match (files, &ring) {
+            (PathFiles::Keep, _) => Ok(()),
+            (PathFiles::Delete, Some(ring)) => ring.delete_all(),
+            (PathFiles::Delete, None) => {
+                Err(Error::new(offline.kind(), format!("its files stay ({offline})")))
             }
-            ring.directory.delete()?;
+        };
+        if let Some(mut ring) = ring {
+            ring.draining.clear();
         }
-        ring.draining.clear();
-        Ok(evicted)
+        let dir = path.dir.display();
+        deleted.map(|()| evicted).map_err(|error| {
+            let message = format!(
+                "{dir} is no path of the ssd tier any more, but {error}: delete {dir}/segment-*.ssd and {dir}/{IDENTITY} yourself, or add the path again"
+            );
+            Error::new(error.kind(), message)
+        })
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
             // A daemon that was killed may have left what was not safe yet.
             ring.sync(&file)?;
         }
+        let (number, bytes) = (header.number, header.bytes);
         match journals.read(&*ring.directory.engine, header, file)? {
             Some(open) if Some(at) == last => {
                 ring.open.push_back(open);
@@ -70,7 +71,10 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
                 path.tier.index.lock().segments.finish(open.id);
                 ring.full.push_back((open.id, open.segment));
             }
-            None => found.bad_segments += 1,
+            None => {
+                ring.lost.push((number, bytes));
+                found.bad_segments += 1;
+            }
         }
     }
     journals.apply_removals(removals);
@@ -119,11 +123,12 @@ fn find_segments(
             }
             SegmentFile::Cut(bytes) => {
                 if !ring.delete(number)? {
-                    ring.lost += bytes + FILE_OVERHEAD;
+                    ring.lost.push((number, bytes));
                 }
             }
             SegmentFile::Unreadable(bytes) => {
-                ring.lost += bytes + FILE_OVERHEAD;
+                ring.lost.push((number, bytes));
+                others.push(ring.directory.segment_path(number));
                 found.bad_segments += 1;
             }
             SegmentFile::Other => {}
@@ -141,7 +146,7 @@ impl Path {
             tracing::warn!(
                 dir = %self.dir.display(),
                 files = ?others,
-                "files that are named like segments are none of this ssd path, so they are left alone: move them away"
+                "files that are named like segments cannot be read or are none of this ssd path, so they are left alone: move them away"
             );
         }
         status.others = others;
@@ -154,8 +159,9 @@ fn fit_capacity(ring: &mut Ring, used: &mut Vec<(SegmentHeader, Arc<File>)>, cap
         let sizes = used.iter().map(|(header, _)| header.bytes + FILE_OVERHEAD);
         sizes.sum::<u64>()
     };
+    ring.look_for_room(bytes(used));
     ring.shrink(capacity.saturating_sub(bytes(used)))?;
-    let new_bytes = super::segment_bytes(capacity) + FILE_OVERHEAD;
+    let new_bytes = ring.segment_bytes(capacity) + FILE_OVERHEAD;
     let missing = |segments: usize| LEAST_SEGMENTS.saturating_sub(segments) as u64 * new_bytes;
     while ring.used() + bytes(used) + missing(ring.segments() + used.len()) > capacity {
         let is_deleted = match used.first() {

@@ -11,7 +11,7 @@ use super::super::io::{Action, Buffer, wait};
 use super::directory::Directory;
 use super::open_segment::OpenSegment;
 use super::sync::Safety;
-use super::{FILE_OVERHEAD, IDENTITY_BYTES, Path, Segment};
+use super::{FILE_OVERHEAD, IDENTITY_BYTES, Path, Segment, segment_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -42,8 +42,10 @@ pub(super) struct Ring {
     pub(super) free: Vec<FreeSegment>,
     /// Why files cannot be deleted, since it was tried last.
     denied: Option<(Instant, String)>,
-    /// Bytes of segments that could not be read or deleted, which are left alone.
-    pub(super) lost: u64,
+    /// Number and bytes of the segments that could not be read or deleted, which are left alone.
+    pub(super) lost: Vec<(u32, u64)>,
+    /// Bytes that the file system can give the path, as far as that is known.
+    given: u64,
     pub(super) next_number: u32,
     pub(super) next_generation: u64,
 }
@@ -68,7 +70,8 @@ impl Ring {
             draining: VecDeque::new(),
             free: Vec::new(),
             denied: None,
-            lost: 0,
+            lost: Vec::new(),
+            given: u64::MAX,
             next_number: 0,
             next_generation: 1,
         }
@@ -103,8 +106,9 @@ impl Ring {
 
     /// Bytes that all files take.
     pub(super) fn used(&self) -> u64 {
-        let files = self.sizes().map(|bytes| bytes + FILE_OVERHEAD);
-        IDENTITY_BYTES + self.lost + files.sum::<u64>()
+        let lost = self.lost.iter().map(|(_, bytes)| *bytes);
+        let files = self.sizes().chain(lost).map(|bytes| bytes + FILE_OVERHEAD);
+        IDENTITY_BYTES + files.sum::<u64>()
     }
 
     /// Bytes of the segments that cannot take more blocks, and of the blocks in the others.
@@ -118,12 +122,28 @@ impl Ring {
         self.full.len() + self.open.len() + self.draining.len() + self.free.len()
     }
 
+    /// Looks what the file system can give the path beside `others`, which the path has too.
+    pub(super) fn look_for_room(&mut self, others: u64) {
+        let available = self.directory.engine.available(&self.directory.dir);
+        self.given = available.map_or(u64::MAX, |bytes| bytes.saturating_add(self.used() + others));
+    }
+
+    /// What of a capacity the file system can give.
+    pub(super) fn real_capacity(&self, capacity: u64) -> u64 {
+        capacity.min(self.given)
+    }
+
+    /// Bytes of the segments that a path of this capacity makes.
+    pub(super) fn segment_bytes(&self, capacity: u64) -> u64 {
+        segment_bytes(self.real_capacity(capacity))
+    }
+
     /// Makes one more free segment if `capacity` allows it; whether it does.
     ///
     /// # Errors
     /// `NoSpace` for a full file system.
     pub(super) fn grow(&mut self, capacity: u64) -> Result<bool> {
-        let bytes = super::segment_bytes(capacity);
+        let bytes = self.segment_bytes(capacity);
         if self.used() + bytes + FILE_OVERHEAD > capacity {
             return Ok(false);
         }
@@ -164,7 +184,7 @@ impl Ring {
     /// A free segment of the size that `capacity` asks for, for which those of other sizes are deleted; one of those while they
     /// cannot be, or the file system has no room for it, and why it has none.
     fn take_free(&mut self, capacity: u64) -> Result<(Option<FreeSegment>, Option<Error>)> {
-        let bytes = super::segment_bytes(capacity);
+        let bytes = self.segment_bytes(capacity);
         loop {
             if let Some(at) = self.free.iter().position(|free| free.bytes == bytes) {
                 return Ok((Some(self.free.swap_remove(at)), None));
@@ -254,6 +274,30 @@ impl Ring {
         Ok(())
     }
 
+    /// Deletes all files of the path, what names it last, so that what stays can still be told from other files.
+    ///
+    /// # Errors
+    /// Which files stay, and why.
+    pub(super) fn delete_all(&self) -> Result<()> {
+        let failures: Vec<Error> = self
+            .numbers()
+            .into_iter()
+            .filter_map(|number| self.directory.delete_segment(number).err())
+            .collect();
+        let lost = self.lost.first().map(|(number, _)| {
+            let path = self.directory.segment_path(*number);
+            Error::new(ErrorKind::Io, format!("{} cannot be read", path.display()))
+        });
+        let stay = failures.len() + self.lost.len();
+        match failures.into_iter().next().or(lost) {
+            None => self.directory.delete(),
+            Some(error) => Err(Error::new(
+                error.kind(),
+                format!("{stay} of its segments stay ({error})"),
+            )),
+        }
+    }
+
     /// Deletes a segment's file; false when that is denied, for which it is tried now and then.
     pub(super) fn delete(&mut self, number: u32) -> Result<bool> {
         let is_recent = |(tried, _): &(Instant, String)| tried.elapsed() < DENIED_PAUSE;
@@ -275,7 +319,7 @@ impl Ring {
 
     /// Why files cannot be deleted that the capacity has no place for; None as well when there are none.
     pub(super) fn denied(&mut self, capacity: u64) -> Option<&str> {
-        let bytes = super::segment_bytes(capacity);
+        let bytes = self.segment_bytes(capacity);
         if self.used() <= capacity && self.sizes().all(|size| size == bytes) {
             self.denied = None;
         }

@@ -12,7 +12,8 @@ use super::super::format::{SegmentHeader, UNIT};
 use super::super::io::{Action, Buffer, wait};
 use super::SEGMENT_BYTES;
 use super::directory::{
-    Directory, TRANSFER_WAIT, create, has_no_unnamed_files, lock_file, open, sync_dir, unnamed_path,
+    Directory, FILE_MODE, TRANSFER_WAIT, create, has_no_unnamed_files, lock_file, open, sync_dir,
+    unnamed_path,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -24,7 +25,8 @@ pub(super) enum SegmentFile {
     Own(Arc<File>, u64, Option<SegmentHeader>),
     /// One of this path that was not made to its end, or that somebody cut, of so many bytes.
     Cut(u64),
-    /// One of so many bytes that cannot be read now.
+    /// One of so many bytes that cannot be read now, or whose first unit is damaged so that it may be this path's or not: it counts,
+    /// and is left alone.
     Unreadable(u64),
     /// Not known to be of this path: it is never written, and never deleted.
     Other,
@@ -57,7 +59,13 @@ impl Directory {
         match self.read_header(&file) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(SegmentFile::Other),
             Err(_) => return Ok(SegmentFile::Unreadable(found.size())),
-            Ok(header) if !self.is_own(number, &header) => return Ok(SegmentFile::Other),
+            Ok(header) if !self.is_own(number, &header) => {
+                return Ok(if may_be_own(&found, &header) {
+                    SegmentFile::Unreadable(found.size())
+                } else {
+                    SegmentFile::Other
+                });
+            }
             Ok(_) => lock_file(&file, &path, TRANSFER_WAIT)?,
         }
         // What a daemon was killed over may have been written until the lock was free.
@@ -173,6 +181,14 @@ impl Directory {
     pub(super) fn segment_path(&self, number: u32) -> PathBuf {
         self.dir.join(segment_name(number))
     }
+}
+
+/// Whether a file whose first unit is no header may be a segment of this path all the same: one that this daemon's user made so.
+fn may_be_own(file: &fs::Metadata, unit: &Buffer) -> bool {
+    SegmentHeader::decode(unit.bytes()).is_none()
+        && file.mode() & 0o777 == FILE_MODE
+        && file.uid() == rustix::process::geteuid().as_raw()
+        && file.size() >= *SEGMENT_BYTES.start()
 }
 
 /// Whether files that are there can be used though no more can be made, and none be deleted.

@@ -13,6 +13,8 @@ const LEAD_BYTES: u64 = 64 << 20;
 /// What the other paths see of one.
 #[derive(Debug, Default)]
 pub(super) struct Share {
+    /// Bytes that it has, however large it was meant to be.
+    capacity: AtomicU64,
     /// How full it is; how often it has been filled, once it lets blocks go.
     level: AtomicU64,
     /// Whether it has an empty segment, or makes one, without letting blocks go.
@@ -29,11 +31,12 @@ fn level_of(bytes: u64, capacity: u64) -> u64 {
 
 impl Path {
     /// Says how full the path is, and whether it has room for more.
-    pub(super) fn tell_room(self: &Arc<Self>, occupied: u64, has_room: bool) {
+    pub(super) fn tell_room(self: &Arc<Self>, occupied: u64, capacity: u64, has_room: bool) {
         let share = &self.share;
+        share.capacity.store(capacity, Ordering::Relaxed);
         let had_room = share.has_room.swap(has_room, Ordering::Relaxed);
         if has_room {
-            let level = level_of(occupied, self.capacity());
+            let level = level_of(occupied, capacity);
             share.level.store(level, Ordering::Relaxed);
         } else if had_room || share.level.load(Ordering::Relaxed) < FULL {
             // From now on it takes as much as the others that are full.
@@ -49,7 +52,7 @@ impl Path {
 
     /// Counts a block that the path has taken.
     pub(super) fn count_taken(&self, bytes: u64) {
-        let level = level_of(bytes, self.capacity());
+        let level = level_of(bytes, self.share.capacity.load(Ordering::Relaxed));
         self.share.level.fetch_add(level, Ordering::Relaxed);
     }
 
@@ -103,7 +106,7 @@ impl Rivals {
         Self {
             has_room: path.share.has_room.load(Ordering::Relaxed),
             level: path.share.level.load(Ordering::Relaxed),
-            lead: LEAD.min(level_of(LEAD_BYTES, path.capacity())),
+            lead: LEAD.min(level_of(LEAD_BYTES, path.share.capacity.load(Ordering::Relaxed))),
             others: others.collect(),
         }
     }

@@ -20,7 +20,7 @@ use super::ring::{Next, Ring};
 use super::share::Rivals;
 use super::sync::Safety;
 use super::wishes::Wishes;
-use super::{FILE_OVERHEAD, Path, Segment, segment_bytes};
+use super::{FILE_OVERHEAD, Path, Segment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -188,6 +188,7 @@ impl Writer {
                 Ok(())
             }
             Event::Resize(reply) => {
+                self.path.answers.work(|| self.ring.look_for_room(0));
                 self.wishes.resizes.push(reply);
                 Ok(())
             }
@@ -358,7 +359,8 @@ impl Writer {
     /// Whether the next head will come from the oldest segment.
     pub(super) fn is_at_capacity(&self) -> bool {
         let capacity = self.path.capacity();
-        self.no_room.is_some() || self.ring.used() + segment_bytes(capacity) + FILE_OVERHEAD > capacity
+        self.no_room.is_some()
+            || self.ring.used() + self.ring.segment_bytes(capacity) + FILE_OVERHEAD > capacity
     }
 
     /// Begins to write blocks that lie side by side.
@@ -454,14 +456,19 @@ impl Writer {
         let free = self.ring.free.len();
         self.is_recycling &= !can_grow && free < 2;
         let has_room = can_grow || free > usize::from(self.is_recycling);
+        let capacity = match self.no_room {
+            Some(_) => self.ring.used(),
+            None => self.ring.real_capacity(self.path.capacity()),
+        };
         let is_ending = self.wishes.end.is_some();
-        self.path.tell_room(self.ring.occupied(), has_room && !is_ending);
+        self.path
+            .tell_room(self.ring.occupied(), capacity, has_room && !is_ending);
     }
 
     /// Says what the files are like now.
     pub(super) fn report(&mut self) {
         self.tell_room();
-        let mut bytes = segment_bytes(self.path.capacity());
+        let mut bytes = self.ring.segment_bytes(self.path.capacity());
         let state = match self.degradation() {
             None => PathState::Online,
             Some(reason) => {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rand::Rng;
 use tempfile::TempDir;
 
-use super::fixture::{Fixture, Hash, PADDED_BYTES};
+use super::fixture::{CAPACITY, Fixture, Hash, PADDED_BYTES};
 use crate::ssd::format::{Identity, Record, SegmentHeader, UNIT, block_at, decode};
 use crate::ssd::*;
 
@@ -173,6 +173,60 @@ fn a_flipped_bit_in_the_header_of_a_segment_loses_its_blocks_and_no_more() {
     let more = fixture.write();
     assert!(fixture.has(&more));
     fixture.close();
+}
+
+#[test]
+fn a_segment_whose_header_is_damaged_anyhow_counts_for_the_capacity() {
+    let dir = TempDir::new().unwrap();
+    let mut fixture = Fixture::open(&dir);
+    fixture.write_many((2 * CAPACITY / PADDED_BYTES) as usize);
+    fixture.close();
+    let files: Vec<PathBuf> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_str().unwrap().contains("segment-"))
+        .collect();
+    // One in any field by a bit, one in all of the path's id, one of nothing, and one of anything.
+    let damages: [&dyn Fn(&PathBuf); 4] = [
+        &|path| {
+            change(path, rand::rng().random_range(0..56), |byte| {
+                byte ^ 1 << rand::rng().random_range(0..8)
+            })
+        },
+        &|path| open(path).write_all_at(&super::fixture::fresh(16), 32).unwrap(),
+        &|path| open(path).write_all_at(&[0; 4096], 0).unwrap(),
+        &|path| open(path).write_all_at(&super::fixture::fresh(4096), 0).unwrap(),
+    ];
+    for (round, damage) in damages.into_iter().enumerate() {
+        let path = &files[round];
+        let whole = fs::read(path).unwrap();
+        damage(path);
+        fixture = fixture.reopen(None);
+        assert_eq!(fixture.path().recovery.bad_segments, 1, "damage {round}");
+        for _ in 0..2 * CAPACITY / PADDED_BYTES / 50 {
+            fixture.write_many(50);
+            let sizes = fs::read_dir(dir.path())
+                .unwrap()
+                .map(|file| file.unwrap().metadata().unwrap().len());
+            let bytes: u64 = sizes.sum();
+            let said = fixture.path().used;
+            assert!(
+                bytes <= said && said <= CAPACITY,
+                "damage {round}: {bytes} bytes, {said} said"
+            );
+        }
+        assert!(
+            fixture.check_all() as u64 * PADDED_BYTES > CAPACITY / 2,
+            "damage {round}"
+        );
+        fixture.close();
+        // What is damaged beyond doubt was used again.
+        if round > 0 {
+            assert!(path.exists(), "damage {round}");
+            fs::write(path, &whole).unwrap();
+            fs::remove_file(path).unwrap();
+        }
+    }
 }
 
 #[test]

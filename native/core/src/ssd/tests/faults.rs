@@ -316,52 +316,6 @@ fn a_path_that_answers_nothing_is_offline_until_it_does() {
     fixture.close();
 }
 
-/// A small tmpfs, where this process may mount one.
-struct Mount<'a>(&'a std::path::Path);
-
-impl<'a> Mount<'a> {
-    fn new(dir: &'a std::path::Path, bytes: u64) -> Option<Self> {
-        let mut command = std::process::Command::new("mount");
-        command
-            .args(["-t", "tmpfs", "-o"])
-            .arg(format!("size={bytes}"))
-            .arg("none")
-            .arg(dir);
-        let output = command.output().ok()?;
-        output.status.success().then_some(Self(dir))
-    }
-}
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let unmounted = std::process::Command::new("umount")
-            .arg("-l")
-            .arg(self.0)
-            .status();
-        assert!(unmounted.unwrap().success());
-    }
-}
-
-#[test]
-fn a_file_system_that_is_smaller_than_the_capacity_is_used_as_far_as_it_goes() {
-    let dir = TempDir::new().unwrap();
-    let Some(_mount) = Mount::new(dir.path(), CAPACITY / 2) else {
-        // The other tests have a full file system by the fault engine.
-        return;
-    };
-    let mut fixture = Fixture::open(&dir);
-    fixture.write_many(500);
-    let path = fixture.path();
-    assert_eq!(path.state.name(), "degraded", "{path:?}");
-    assert!(path.segments >= 2 && path.used <= CAPACITY / 2, "{path:?}");
-    let found = fixture.check_all();
-    assert!(found > 40, "{found} blocks");
-    fixture.close();
-    let fixture = fixture.reopen(None);
-    assert_eq!(fixture.check_all(), found);
-    fixture.close();
-}
-
 #[test]
 fn a_path_on_tmpfs_works() {
     let dir = TempDir::new_in("/dev/shm").unwrap();

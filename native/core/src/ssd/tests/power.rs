@@ -1,15 +1,16 @@
 //! Losses of power at random: what was said to be safe is there, and nothing wrong is served.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use tempfile::TempDir;
 
-use super::fixture::{Fixture, Hash, deadline};
-use crate::ssd::BlockOrder;
-use crate::ssd::io::fault::Disk;
+use super::fixture::{Fixture, Hash, PADDED_BYTES, deadline};
+use crate::ssd::io::fault::{Disk, Faults};
+use crate::ssd::{BlockOrder, SsdPathSnapshot};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -209,4 +210,51 @@ fn a_block_that_is_kept_stays_safe_on_its_way() {
         assert!(fixture.has(&hot), "lost in round {round}");
     }
     fixture.close();
+}
+
+/// Writes until the block is on its way to another segment and `is_time`, and has the power go then: of what is not safe nothing
+/// survives but what `survives`.
+fn check_kept(is_time: impl Fn(&SsdPathSnapshot) -> bool, survives: impl Fn(u64, u64) -> bool) {
+    let dir = TempDir::new().unwrap();
+    let disk = Disk::default();
+    let mut fixture = Fixture::open_disk(&dir, &disk);
+    for round in 0..3 {
+        let hot = fixture.write();
+        fixture.flush();
+        assert!(fixture.has(&hot));
+        // So that what is written next is not safe at once.
+        disk.set(Faults {
+            delay: Duration::from_millis(4),
+            ..Faults::default()
+        });
+        let (kept, end) = (fixture.path().kept_blocks, deadline());
+        loop {
+            let path = fixture.path();
+            if path.kept_blocks > kept && is_time(&path) {
+                break;
+            }
+            assert!(Instant::now() < end, "{path:?}");
+            if fixture.ssd.snapshot().queued_write_bytes < 4 * PADDED_BYTES {
+                drop(fixture.begin(rand::random()));
+            }
+        }
+        disk.lose_power_but(&survives);
+        drop(fixture.ssd.close(deadline()));
+        disk.restore_power();
+        disk.set(Faults::default());
+        fixture = fixture.reopen(Some(Box::new(disk.clone())));
+        assert!(fixture.has(&hot), "lost in round {round}");
+    }
+    fixture.close();
+}
+
+#[test]
+fn a_block_whose_new_record_outlives_its_new_bytes_is_not_lost() {
+    // Journals lie in the last half of segments.
+    check_kept(|_| true, |offset, len| offset >= len / 2);
+}
+
+#[test]
+fn a_block_is_where_it_was_until_its_new_record_is_safe() {
+    check_kept(|path| path.free_segments > 0, |_, _| false);
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::fixture::{CAPACITY, Fixture, KEY, PAGES, block_write, config, deadline, fresh, geometry};
+use super::mounts::{mount_again, with_mounts};
 use crate::ssd::format::Identity;
 use crate::ssd::*;
 
@@ -150,6 +151,34 @@ fn two_names_of_one_directory_are_refused() {
         .unwrap();
     fixture.ssd.add_path(path(&names[0])).unwrap();
     fixture.close();
+}
+
+#[test]
+fn a_directory_that_is_mounted_twice_is_refused() {
+    with_mounts(
+        "ssd::tests::refusal::a_directory_that_is_mounted_twice_is_refused",
+        || {
+            let outer = TempDir::new().unwrap();
+            let [first, second] = ["first", "second"].map(|name| outer.path().join(name));
+            for dir in [&first, &second] {
+                fs::create_dir(dir).unwrap();
+            }
+            mount_again(&first, &second);
+            let path = || config(&second).paths.remove(0);
+            let mut both = config(&first);
+            both.paths.push(path());
+            let errors = [Ssd::open(both).unwrap_err(), {
+                let fixture = Fixture::open_config(config(&first));
+                let error = fixture.ssd.add_path(path()).unwrap_err();
+                fixture.close();
+                error
+            }];
+            for error in errors {
+                assert_eq!(error.kind(), ErrorKind::Conflict);
+                assert!(error.message().contains("are the same directory"), "{error}");
+            }
+        },
+    );
 }
 
 #[test]
