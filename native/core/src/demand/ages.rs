@@ -6,7 +6,20 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Upper bounds of the buckets in seconds; one more bucket has the rest.
 pub const AGE_BOUNDS_S: [f64; AGE_BUCKETS - 1] = [
-    0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0, 604_800.0,
+    0.1,
+    0.5,
+    1.0,
+    5.0,
+    15.0,
+    60.0,
+    300.0,
+    900.0,
+    3_600.0,
+    14_400.0,
+    43_200.0,
+    86_400.0,
+    259_200.0,
+    604_800.0,
     2_592_000.0,
 ];
 

@@ -29,7 +29,13 @@ impl Departure {
     ];
 
     /// Those that are evictions.
-    pub const EVICTIONS: [Self; 5] = [Self::Room, Self::PageSize, Self::Resize, Self::Quota, Self::Request];
+    pub const EVICTIONS: [Self; 5] = [
+        Self::Room,
+        Self::PageSize,
+        Self::Resize,
+        Self::Quota,
+        Self::Request,
+    ];
 
     /// The word for metrics and status.
     pub fn name(self) -> &'static str {

@@ -74,7 +74,9 @@ impl Distinct {
 
 fn registers(known: &HashSet<u32, RandomState>) -> Box<[u8; REGISTERS]> {
     let mut registers = Box::new([0; REGISTERS]);
-    known.iter().for_each(|fingerprint| set(&mut registers, *fingerprint));
+    known
+        .iter()
+        .for_each(|fingerprint| set(&mut registers, *fingerprint));
     registers
 }
 

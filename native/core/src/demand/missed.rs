@@ -104,8 +104,14 @@ impl MissedTotals {
 
     pub(super) fn load(&self) -> Missed {
         Missed {
-            by_reason: self.by_reason.each_ref().map(|count| count.load(Ordering::Relaxed)),
-            ghost_hits: self.ghost_hits.each_ref().map(|count| count.load(Ordering::Relaxed)),
+            by_reason: self
+                .by_reason
+                .each_ref()
+                .map(|count| count.load(Ordering::Relaxed)),
+            ghost_hits: self
+                .ghost_hits
+                .each_ref()
+                .map(|count| count.load(Ordering::Relaxed)),
         }
     }
 }

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 use ages::Ages;
-pub(crate) use departed::Trace;
 use departed::Departed;
+pub(crate) use departed::Trace;
 use missed::MissedTotals;
 use windows::Windows;
 

@@ -135,7 +135,8 @@ impl Prefix {
         let mut missed = *self.missed;
         missed.add(otherwise, (wanted - found).saturating_sub(missed.total()));
         let now = self.store.tick();
-        self.store.use_prefix(&self.space, &parts, &self.fingerprints, now);
+        self.store
+            .use_prefix(&self.space, &parts, &self.fingerprints, now);
         let now = Duration::from_micros(now);
         self.store.demand.see(&self.fingerprints, &missed, now);
         self.store.what_if.see(&self.fingerprints, self.space.block_bytes);

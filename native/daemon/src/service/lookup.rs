@@ -105,7 +105,9 @@ fn count(
     metrics.prefixes.see(&role.namespace, hashes, found);
     if let Some(block_ns) = request.block_compute_ns {
         let block_bytes = daemon.store.block_bytes(joined.space)?;
-        metrics.recompute.told(Duration::from_nanos(block_ns), block_bytes);
+        metrics
+            .recompute
+            .told(Duration::from_nanos(block_ns), block_bytes);
     }
     Ok(())
 }

@@ -143,8 +143,13 @@ impl Engine {
 
     /// Bytes of its workers' memory that saves and loads reach.
     pub(super) fn mapped_bytes(&self) -> u64 {
-        let registrations = self.workers.values().filter_map(|worker| worker.registration.as_ref());
-        registrations.map(|registration| registration.mapped_bytes()).sum()
+        let registrations = self
+            .workers
+            .values()
+            .filter_map(|worker| worker.registration.as_ref());
+        registrations
+            .map(|registration| registration.mapped_bytes())
+            .sum()
     }
 
     fn joined(&self, store: &Store) -> Result<Option<(Joined, SpaceHold)>> {

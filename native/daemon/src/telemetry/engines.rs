@@ -30,36 +30,54 @@ pub(super) fn encode(engines: &[EngineSnapshot], lines: &mut Lines<'_, '_>) -> f
     }
     type Of = fn(&Row) -> u64;
     let counters: [(&str, &str, Of); 8] = [
-        ("pegaflow_engine_saves", "Saves of an attached engine that ended well", |row| {
-            row.saves.transfers
-        }),
-        ("pegaflow_engine_save_failures", "Saves of an attached engine that failed", |row| {
-            row.saves.failures
-        }),
-        ("pegaflow_engine_save_blocks", "Blocks copied from an attached engine", |row| {
-            row.saves.blocks
-        }),
-        ("pegaflow_engine_save_bytes", "Bytes copied from an attached engine", |row| {
-            row.saves.bytes
-        }),
-        ("pegaflow_engine_loads", "Loads of an attached engine that ended well", |row| {
-            row.loads.transfers
-        }),
-        ("pegaflow_engine_load_failures", "Loads of an attached engine that failed", |row| {
-            row.loads.failures
-        }),
-        ("pegaflow_engine_load_blocks", "Blocks copied to an attached engine", |row| {
-            row.loads.blocks
-        }),
-        ("pegaflow_engine_load_bytes", "Bytes copied to an attached engine", |row| {
-            row.loads.bytes
-        }),
+        (
+            "pegaflow_engine_saves",
+            "Saves of an attached engine that ended well",
+            |row| row.saves.transfers,
+        ),
+        (
+            "pegaflow_engine_save_failures",
+            "Saves of an attached engine that failed",
+            |row| row.saves.failures,
+        ),
+        (
+            "pegaflow_engine_save_blocks",
+            "Blocks copied from an attached engine",
+            |row| row.saves.blocks,
+        ),
+        (
+            "pegaflow_engine_save_bytes",
+            "Bytes copied from an attached engine",
+            |row| row.saves.bytes,
+        ),
+        (
+            "pegaflow_engine_loads",
+            "Loads of an attached engine that ended well",
+            |row| row.loads.transfers,
+        ),
+        (
+            "pegaflow_engine_load_failures",
+            "Loads of an attached engine that failed",
+            |row| row.loads.failures,
+        ),
+        (
+            "pegaflow_engine_load_blocks",
+            "Blocks copied to an attached engine",
+            |row| row.loads.blocks,
+        ),
+        (
+            "pegaflow_engine_load_bytes",
+            "Bytes copied to an attached engine",
+            |row| row.loads.bytes,
+        ),
     ];
     for (name, help, of) in counters {
         let values = rows.iter().map(|(engine, row)| (engine.clone(), of(row)));
         lines.by("engine", name, help, MetricType::Counter, values)?;
     }
-    let mapped = rows.iter().map(|(engine, row)| (engine.clone(), row.mapped_bytes));
+    let mapped = rows
+        .iter()
+        .map(|(engine, row)| (engine.clone(), row.mapped_bytes));
     lines.by(
         "engine",
         "pegaflow_engine_mapped_bytes",

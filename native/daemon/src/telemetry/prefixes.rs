@@ -91,7 +91,8 @@ impl HotPrefixes {
     /// The hottest first: those that were asked for most, and among equals the longest.
     pub(crate) fn hottest(&self) -> Vec<HotPrefix> {
         let mut entries = self.0.lock().entries.clone();
-        entries.sort_by_key(|entry| std::cmp::Reverse((entry.lookups - entry.overrated, entry.prefix.blocks)));
+        entries
+            .sort_by_key(|entry| std::cmp::Reverse((entry.lookups - entry.overrated, entry.prefix.blocks)));
         entries.truncate(SHOWN);
         entries.into_iter().map(HotPrefix::of).collect()
     }
@@ -127,7 +128,11 @@ impl Table {
 
     fn admit(&mut self, prefix: Prefix) -> usize {
         let is_full = self.entries.len() == KEPT;
-        let (place, count) = if is_full { self.take_least() } else { (self.entries.len(), 0) };
+        let (place, count) = if is_full {
+            self.take_least()
+        } else {
+            (self.entries.len(), 0)
+        };
         let entry = Entry {
             prefix,
             lookups: count,

@@ -73,7 +73,9 @@ impl Restore {
             )?;
         }
         let tiers = [("memory", self.memory_block_s), ("ssd", self.ssd_block_s)];
-        let known = tiers.into_iter().filter_map(|(tier, seconds)| Some((tier.to_owned(), seconds?)));
+        let known = tiers
+            .into_iter()
+            .filter_map(|(tier, seconds)| Some((tier.to_owned(), seconds?)));
         lines.gauges(
             "tier",
             "pegaflow_restore_block_seconds",

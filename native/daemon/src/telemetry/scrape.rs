@@ -421,7 +421,13 @@ impl Lines<'_, '_> {
     }
 
     /// Upper bounds with the counts of their buckets, which are not cumulated.
-    pub(super) fn histogram(&mut self, name: &str, help: &str, sum: f64, buckets: &[(f64, u64)]) -> fmt::Result {
+    pub(super) fn histogram(
+        &mut self,
+        name: &str,
+        help: &str,
+        sum: f64,
+        buckets: &[(f64, u64)],
+    ) -> fmt::Result {
         let count = buckets.iter().map(|(_, count)| count).sum();
         let mut encoder = self.descriptor(name, help, MetricType::Histogram)?;
         encoder.encode_histogram::<NoLabelSet>(sum, count, buckets, None)

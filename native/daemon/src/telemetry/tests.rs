@@ -29,9 +29,7 @@ fn an_early_end_is_a_failure_of_all_blocks_that_were_not_counted() {
         ),
         (0, 1, 0)
     );
-    metrics
-        .begin(3, &traffic, Direction::Save)
-        .succeed(3, 300);
+    metrics.begin(3, &traffic, Direction::Save).succeed(3, 300);
     assert_eq!(
         (
             metrics.failures.get(),

@@ -78,10 +78,18 @@ async fn each_miss_has_its_reason_and_all_add_up() {
     }
     let windows = ["900", "3600", "86400"].map(|window| (window.to_owned(), 22));
     assert_eq!(
-        by(&metrics, "pegaflow_cache_window_requested_blocks", "window_seconds"),
+        by(
+            &metrics,
+            "pegaflow_cache_window_requested_blocks",
+            "window_seconds"
+        ),
         windows.clone().into()
     );
-    let distinct = by(&metrics, "pegaflow_cache_window_distinct_blocks", "window_seconds");
+    let distinct = by(
+        &metrics,
+        "pegaflow_cache_window_distinct_blocks",
+        "window_seconds",
+    );
     assert_eq!(distinct, windows.map(|(window, _)| (window, 10)).into());
     let ceiling = metrics["pegaflow_cache_hit_ceiling_ratio{window_seconds=\"900\"}"];
     assert_eq!(ceiling, 12.0 / 22.0);
@@ -146,11 +154,19 @@ async fn each_engine_has_its_own_saves_and_loads() {
         ("load_failures_total", 0, 1),
         ("load_blocks_total", 0, 6),
         ("load_bytes_total", 0, 6 * page),
-        ("mapped_bytes", 2 * u64::from(BLOCKS) * page, 2 * u64::from(BLOCKS) * page),
+        (
+            "mapped_bytes",
+            2 * u64::from(BLOCKS) * page,
+            2 * u64::from(BLOCKS) * page,
+        ),
     ];
     for (name, of_saver, of_loader) in expected {
         let values = by(&metrics, &format!("pegaflow_engine_{name}"), "engine");
-        assert_eq!((values["saver"], values["loader"]), (of_saver, of_loader), "{name}");
+        assert_eq!(
+            (values["saver"], values["loader"]),
+            (of_saver, of_loader),
+            "{name}"
+        );
     }
     let ages = by(&metrics, "pegaflow_engine_last_call_age_seconds", "engine");
     assert!(ages.len() == 2 && ages.values().all(|age| *age < 60), "{ages:?}");
@@ -181,7 +197,9 @@ async fn seventy_engines_and_namespaces_have_a_bounded_number_of_series_and_none
     assert_eq!((requested.len(), requested.values().sum::<u64>()), (65, 210));
     let families: BTreeSet<_> = metrics.keys().map(|sample| sample.split('{').next()).collect();
     for family in families.into_iter().flatten() {
-        let series = metrics.keys().filter(|sample| sample.split('{').next() == Some(family));
+        let series = metrics
+            .keys()
+            .filter(|sample| sample.split('{').next() == Some(family));
         // Namespaces come with a tier at most.
         assert!(series.count() <= 65 * 4, "{family}");
     }

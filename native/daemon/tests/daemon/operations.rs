@@ -61,6 +61,7 @@ async fn an_operation_ends_with_its_result() {
         "bytes": 0,
         "corrupt": 0,
         "pending": 0,
+        "paths": [],
     });
     assert_eq!(result, expected);
 }

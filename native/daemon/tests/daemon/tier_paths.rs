@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pegaflow_core::error::ErrorKind;
 use pegaflow_daemon::{DaemonConfig, check, run};
@@ -283,8 +284,8 @@ async fn a_path_that_is_offline_at_the_start_is_looked_at_when_it_comes() {
     Daemon::start_with(with_path(&disk)).stop().await;
     // What names the path cannot be opened as a link.
     let (name, away) = (path.join("pegaflow.ssd"), path.join("away"));
-    std::fs::rename(&name, &away).unwrap();
-    std::os::unix::fs::symlink(&away, &name).unwrap();
+    fs::rename(&name, &away).unwrap();
+    symlink(&away, &name).unwrap();
     let huge = json!([{"path": path, "capacity_bytes": 1_u64 << 50}]);
     let daemon = Daemon::start_with(|settings| settings.ssd = serde_json::from_value(huge).unwrap());
     let ssd = async || daemon.status().await["ssd"].clone();
@@ -293,16 +294,12 @@ async fn a_path_that_is_offline_at_the_start_is_looked_at_when_it_comes() {
         (before["paths"][0]["state"].clone(), before["shortages"].clone()),
         (json!("offline"), json!([]))
     );
-    std::fs::rename(&away, &name).unwrap();
-    eventually_within(
-        "the path is looked at",
-        std::time::Duration::from_secs(120),
-        async || {
-            ssd().await["shortages"][0]
-                .as_str()
-                .is_some_and(|said| said.contains("may take 1.0 PiB"))
-        },
-    )
+    fs::rename(&away, &name).unwrap();
+    eventually_within("the path is looked at", Duration::from_secs(120), async || {
+        ssd().await["shortages"][0]
+            .as_str()
+            .is_some_and(|said| said.contains("may take 1.0 PiB"))
+    })
     .await;
     assert_eq!(ssd().await["paths"][0]["state"], "online");
 }
@@ -339,14 +336,9 @@ async fn a_verification_counts_what_it_can_read_and_says_what_not() {
             .all(|path| path["reason"].is_null())
     );
 
-    std::fs::rename(&dirs[1], disk.path().join("away")).unwrap();
+    fs::rename(&dirs[1], disk.path().join("away")).unwrap();
     let offline = async || daemon.status().await["ssd"]["paths"][1]["state"] == "offline";
-    eventually_within(
-        "the path is offline",
-        std::time::Duration::from_secs(120),
-        offline,
-    )
-    .await;
+    eventually_within("the path is offline", Duration::from_secs(120), offline).await;
     let verified = operate(&daemon, &verify).await.unwrap();
     assert_eq!(counts(&verified), [all[0], 0]);
     assert_eq!(verified["verified"], all[0]);

@@ -33,7 +33,9 @@ fn half_a_million_are_remembered_and_no_more_than_there_is_room_for() {
     all.iter()
         .for_each(|fingerprint| departed.insert(*fingerprint, MIB, Departure::Room));
     let known = |part: &[u32]| {
-        let known = part.iter().filter(|fingerprint| departed.find(**fingerprint).is_some());
+        let known = part
+            .iter()
+            .filter(|fingerprint| departed.find(**fingerprint).is_some());
         known.count() as f64 / part.len() as f64
     };
     // Eight ways, of which on average four are taken.

@@ -29,7 +29,10 @@ fn larger_pools_hit_what_smaller_ones_do() {
 
 #[test]
 fn what_left_for_want_of_room_would_have_stayed_in_a_larger_pool() {
-    let for_room: Vec<_> = Departure::ALL.into_iter().filter(|why| why.is_for_room()).collect();
+    let for_room: Vec<_> = Departure::ALL
+        .into_iter()
+        .filter(|why| why.is_for_room())
+        .collect();
     assert_eq!(
         for_room,
         [Departure::Room, Departure::PageSize, Departure::Resize]

@@ -8,7 +8,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 fn counts(windows: &mut Windows, now: Duration) -> Vec<(u64, u64)> {
     let ceilings = windows.ceilings(now);
-    let counts = ceilings.iter().map(|ceiling| (ceiling.requested, ceiling.distinct));
+    let counts = ceilings
+        .iter()
+        .map(|ceiling| (ceiling.requested, ceiling.distinct));
     counts.collect()
 }
 

@@ -70,7 +70,7 @@ impl Call {
     }
 }
 
-/// Writes to a file since its last sync: where, and what.
+/// Writes to a file that are not synced: where, and what.
 type Writes = (File, Vec<(u64, Vec<u8>)>);
 
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl Disk {
     }
 
     /// Turns the disk off; the sectors of each file that were not synced, in their order.
-    fn turn_off(&self) -> Vec<(File, Vec<(u64, Vec<u8>)>)> {
+    fn turn_off(&self) -> Vec<Writes> {
         let mut state = self.0.lock();
         state.is_off = true;
         let files = std::mem::take(&mut state.unsafe_writes).into_values();

@@ -31,10 +31,7 @@ fn what_was_never_there_is_new_and_what_was_evicted_is_lost_for_that_reason() {
     assert_eq!(missed(&fixture.store), [("new", 2)]);
     assert_eq!(fixture.lookup(space, &hashes[..2]).len(), 2);
 
-    fixture
-        .store
-        .evict_memory(None, &Progress::default())
-        .unwrap();
+    fixture.store.evict_memory(None, &Progress::default()).unwrap();
     assert_eq!(evicted(&fixture.store), [("request", [4, 2])]);
     let asked = [hashes.clone(), vec![random_hash()]].concat();
     assert_eq!(fixture.lookup(space, &asked).len(), 0);
@@ -43,7 +40,10 @@ fn what_was_never_there_is_new_and_what_was_evicted_is_lost_for_that_reason() {
     assert_eq!(demand.residence.buckets.iter().sum::<u64>(), 6);
     assert_eq!(demand.idle.buckets.iter().sum::<u64>(), 6);
     assert_eq!(demand.missed.ghost_hits, [0, 0, 0]);
-    let asked = demand.ceilings.iter().map(|ceiling| (ceiling.requested, ceiling.distinct));
+    let asked = demand
+        .ceilings
+        .iter()
+        .map(|ceiling| (ceiling.requested, ceiling.distinct));
     assert_eq!(asked.collect::<Vec<_>>(), [(11, 9); 3]);
 }
 
@@ -100,11 +100,17 @@ fn a_pool_that_shrinks_loses_what_has_no_room_any_more() {
         fixture.save(space);
     }
     fixture.wait_for_checksums(200);
-    let resized = fixture.store.resize_memory(8 * MIB, &Progress::default()).unwrap();
+    let resized = fixture
+        .store
+        .resize_memory(8 * MIB, &Progress::default())
+        .unwrap();
     let counted = evicted(&fixture.store);
     let total: u64 = counted.iter().map(|(_, [never, found])| never + found).sum();
     assert_eq!(total, fixture.snapshot().spaces[0].evictions);
-    assert!(total >= resized.evicted_blocks && total >= 200 - 128, "{counted:?}");
+    assert!(
+        total >= resized.evicted_blocks && total >= 200 - 128,
+        "{counted:?}"
+    );
     assert!(
         counted.iter().all(|(why, _)| ["room", "resize"].contains(why)),
         "{counted:?}"
