@@ -36,6 +36,7 @@ def serve(
     warm_on_start: Annotated[bool | None, setting("warm_on_start")] = None,
     record_dir: Annotated[str | None, setting("record_dir")] = None,
     record_size: Annotated[str | None, setting("record_size")] = None,
+    otlp_endpoint: Annotated[str | None, setting("otlp_endpoint")] = None,
     lease_ttl: Annotated[str | None, setting("lease_ttl")] = None,
     copy_threads: Annotated[str | None, setting("copy_threads")] = None,
     copy_strategy: Annotated[str | None, setting("copy_strategy")] = None,

@@ -49,6 +49,8 @@ class DaemonConfig:
     record_dir: str | None = None
     """None: lookups are not recorded."""
     record_bytes: int = 1 << 30
+    otlp_endpoint: str | None = None
+    """None: nothing is exported."""
     log_file: str | None = None
     """Of a detached daemon; None: beside the socket, unless it says what it is."""
     pid_file: str | None = None
@@ -82,6 +84,7 @@ class DaemonConfig:
             warm_on_start=config.warm_on_start,
             record_dir=config.record_dir,
             record_bytes=config.record_size,
+            otlp_endpoint=config.otlp_endpoint,
             lease_ttl_s=config.lease_ttl,
             copy_threads=config.copy_threads,
             copy_strategy=config.copy_strategy,
@@ -114,6 +117,7 @@ class DaemonConfig:
             "warm_on_start": str(self.warm_on_start),
             "record_dir": self.record_dir or NONE,
             "record_size": str(self.record_bytes),
+            "otlp_endpoint": self.otlp_endpoint or NONE,
             "lease_ttl": _text(self.lease_ttl_s),
             "copy_threads": str(self.copy_threads),
             "copy_strategy": self.copy_strategy,

@@ -109,6 +109,12 @@ def _socket_path(text: str) -> str:
     return path
 
 
+def _endpoint(text: str) -> str:
+    if not text.strip().startswith("http://"):
+        raise ValueError(text)
+    return "http://" + _address(text.strip().removeprefix("http://").removesuffix("/"))
+
+
 def _address(text: str) -> str:
     match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})", text.strip(), re.ASCII)
     if match is None or int(match[2]) > 65535:
@@ -121,6 +127,7 @@ DURATION: Final = Kind("DURATION", DURATION_FORM, _positive_duration)
 PATH: Final = Kind("PATH", "a path", _path)
 SOCKET_PATH: Final = Kind("PATH", f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
 ADDRESS: Final = Kind("HOST:PORT", "host:port such as 127.0.0.1:9091", _address)
+ENDPOINT: Final = Kind("URL", "http://host:port such as http://127.0.0.1:4317", _endpoint)
 GROUP: Final = Kind("NAME", "the name of a group of this host", str.strip)
 SWITCH: Final = Kind("on|off", "on or off", _switch)
 SSD_PATHS: Final = Kind("PATH=SIZE", SSD_FORM, SsdPaths.parse)

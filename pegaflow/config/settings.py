@@ -44,6 +44,12 @@ def _setting(kind: Kind, default: str | Callable[[Mapping[str, str]], str], help
     return dataclasses.field(metadata={"kind": kind, "default": default, "help": help})
 
 
+def _default_otlp_endpoint(environ: Mapping[str, str]) -> str:
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return NONE
+    return environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or NONE
+
+
 def _default_socket(environ: Mapping[str, str]) -> str:
     return str(runtime_directory(environ) / "daemon.sock")
 
@@ -138,6 +144,12 @@ class Config:
     )
     record_size: int = _setting(
         kinds.SIZE, "1GiB", "Bytes of all recordings there at most (at least 1mb); old ones go."
+    )
+    otlp_endpoint: str | None = _setting(
+        kinds.ENDPOINT.or_word(NONE),
+        _default_otlp_endpoint,
+        "Where metrics and traces go by OTLP over gRPC; by default $OTEL_EXPORTER_OTLP_ENDPOINT, "
+        "else none. OpenTelemetry's other usual variables hold too.",
     )
     lease_ttl: float = _setting(
         kinds.DURATION, "600s", "How long an engine may hold hits that it does not renew."

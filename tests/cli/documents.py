@@ -284,6 +284,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "warm_on_start": False,
             "record_dir": None,
             "record_bytes": 1 << 30,
+            "otlp_endpoint": None,
             "lease_ttl_s": 600.0,
             "copy_threads": 2,
             "copy_strategy": "auto",

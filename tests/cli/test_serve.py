@@ -97,6 +97,7 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "--min-benefit": "1.5",
         "--record-dir": "/var/lib/x",
         "--record-size": "2gb",
+        "--otlp-endpoint": "http://collector:4317",
         "--lease-ttl": "5m",
         "--copy-threads": "3",
         "--copy-strategy": "plain",
@@ -133,6 +134,7 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "warm_on_start": True,
         "record_dir": "/var/lib/x",
         "record_bytes": 2 << 30,
+        "otlp_endpoint": "http://collector:4317",
         "lease_ttl_s": 300.0,
         "copy_threads": 3,
         "copy_strategy": "plain",
@@ -143,6 +145,29 @@ def test_the_daemon_is_given_every_flag(pegaflow: CommandLine, served: Served) -
         "log_file": "/var/log/x.log",
         "pid_file": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("environ", "endpoint"),
+    [
+        ({}, None),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4317"}, "http://a:4317"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4317", "OTEL_SDK_DISABLED": "true"}, None),
+        (
+            {
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4317",
+                "PEGAFLOW_OTLP_ENDPOINT": "http://b:4317",
+            },
+            "http://b:4317",
+        ),
+    ],
+)
+def test_opentelemetry_s_own_variable_names_the_endpoint(
+    pegaflow: CommandLine, served: Served, environ: dict[str, str], endpoint: str | None
+) -> None:
+    pegaflow.environ |= environ
+    assert pegaflow("serve").code == 0
+    assert served.config["otlp_endpoint"] == endpoint
 
 
 def test_the_file_and_the_environment_are_read(

@@ -84,6 +84,9 @@ pub struct DaemonConfig {
     /// Bytes of all recordings there at most.
     #[serde(default = "default_record_bytes")]
     pub record_bytes: u64,
+    /// Where metrics and traces go by OTLP over gRPC. None: nowhere.
+    #[serde(default)]
+    pub otlp_endpoint: Option<String>,
     /// Seconds that a lease lasts unless it is renewed.
     #[serde(default = "default_lease_ttl_s")]
     pub lease_ttl_s: f64,

@@ -16,6 +16,7 @@ use crate::config::DaemonConfig;
 use crate::events::{EventKind, EventLevel, EventLog};
 use crate::lifecycle::Lifecycle;
 use crate::operation::Operations;
+use crate::otlp::Spans;
 use crate::recording::Recorder;
 use crate::session::{PendingLookups, Sessions};
 use crate::ssd_room::SsdRoom;
@@ -45,6 +46,7 @@ pub(crate) struct Daemon {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) operations: Arc<Operations>,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) spans: Arc<Spans>,
     host_test: SelfTest,
     pub(crate) ssd_room: SsdRoom,
 }
@@ -66,6 +68,7 @@ impl Daemon {
         let pending = Arc::new(PendingLookups::default());
         let metrics = Metrics::default();
         let points = PointWatch::start()?;
+        let is_exporting = config.otlp_endpoint.is_some();
         let events = Arc::new(EventLog::new());
         let copy_threads = CopyThreads::start(config.copy_threads)?;
         let recorder = config.record_dir.clone();
@@ -95,6 +98,7 @@ impl Daemon {
             metrics,
             lifecycle: Lifecycle::new(),
             events,
+            spans: Spans::new(is_exporting),
             ssd_room: SsdRoom::default(),
             recorder: recorder.transpose()?,
         });

@@ -14,6 +14,7 @@ mod lifecycle;
 mod logging;
 mod operation;
 mod operator;
+mod otlp;
 mod recording;
 mod run;
 mod service;

@@ -1,5 +1,6 @@
 //! The daemon's life from start to end.
 
+use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
 use crate::events::{EventKind, EventLevel, EventWatch};
 use crate::operator::{self, Operator, Token};
+use crate::otlp::{Exporter, OtlpSettings};
 use crate::socket::SocketPlace;
 use crate::status::Readiness;
 use crate::{check, descriptors, drain, logging, service, service_manager};
@@ -59,6 +61,10 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     let boot = Boot::new()?;
     let (place, socket) = SocketPlace::take(&config, &boot)?;
     config.http_token_file.as_deref().map(Token::read).transpose()?;
+    let otlp = config.otlp_endpoint.as_deref();
+    let otlp = otlp
+        .map(|endpoint| OtlpSettings::read(endpoint, |name| env::var(name).ok()))
+        .transpose()?;
     let http = operator::bind(config.http_addr.as_deref())?;
     let http_addr = http
         .local_addr()
@@ -68,6 +74,9 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         .build()
         .map_err(|error| Error::io("start the daemon's runtime", error))?;
     let daemon = Daemon::open(config, boot, http_addr)?;
+    let exporter = otlp
+        .map(|settings| Exporter::start(&daemon, settings))
+        .transpose()?;
     let operator = Operator::start(&daemon, http, connections.http)?;
     if daemon.config.warm_on_start
         && let Err(error) = daemon.store.warm(WarmRequest::default())
@@ -99,6 +108,9 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     drop(place);
     daemon.lifecycle.ended();
     operator.join();
+    if let Some(exporter) = exporter {
+        exporter.join();
+    }
     tracing::info!("the daemon has ended");
     heard.and(served.map_err(|error| Error::io("serve the socket", error)))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pegaflow_core::error::ErrorKind;
+use pegaflow_core::error::{ErrorKind, Result};
 use pegaflow_core::lease::{LeaseId, LoadPass};
 use pegaflow_core::pause;
 use pegaflow_proto::limits::BLOCKS_PER_TRANSFER;
@@ -15,12 +15,16 @@ use super::lookup::joined;
 use super::refusal::Answer;
 use super::save::worker_role;
 use crate::daemon::Daemon;
+use crate::otlp::OpenSpan;
 use crate::session::Session;
 use crate::telemetry::Direction;
 use crate::transfer::{Grant, LoadEnd, LoadJob};
 
 pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequest) -> Answer<LoadResponse> {
     let session = daemon.sessions.find(request.session_id, caller.pid)?;
+    let mut span = daemon
+        .spans
+        .begin("pegaflow.load", &session.peer.engine_id, &request.request_id);
     let (_, shard) = worker_role(&session)?;
     let registration = daemon.sessions.registration(&session, request.registration_id)?;
     let grant = Grant::of(request.grant, &registration)?;
@@ -54,6 +58,9 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
             .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))
     });
     let end = pause::awake(end, patience, || true).await;
+    if let Some(span) = &mut span {
+        trace(span, blocks as u64, &end);
+    }
     Ok(match end {
         Ok(LoadEnd::Loaded { bytes }) => answer(daemon, Outcome::Loaded, bytes, String::new()),
         Ok(LoadEnd::Revoked) => answer(
@@ -64,6 +71,22 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         ),
         Err(error) => answer(daemon, Outcome::Failed, 0, error.message().to_owned()),
     })
+}
+
+fn trace(span: &mut OpenSpan, blocks: u64, end: &Result<LoadEnd>) {
+    span.count(&[("blocks", blocks)]);
+    match end {
+        Ok(LoadEnd::Loaded { bytes }) => {
+            span.count(&[("bytes", *bytes)]);
+            span.outcome("loaded");
+            span.ok();
+        }
+        Ok(LoadEnd::Revoked) => {
+            span.outcome("revoked");
+            span.ok();
+        }
+        Err(error) => span.fail(error.message()),
+    }
 }
 
 fn answer(daemon: &Daemon, outcome: Outcome, bytes: u64, message: String) -> LoadResponse {

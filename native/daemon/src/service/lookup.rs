@@ -32,6 +32,9 @@ pub(super) async fn lookup(
     request: LookupRequest,
 ) -> Answer<LookupResponse> {
     let session = daemon.sessions.find(request.session_id, caller.pid)?;
+    let mut span = daemon
+        .spans
+        .begin("pegaflow.lookup", &session.peer.engine_id, &request.request_id);
     let role = scheduler_role(&session)?;
     let Some(joined) = joined(&session)? else {
         return Ok(answer(
@@ -58,7 +61,13 @@ pub(super) async fn lookup(
         Found::Ready(hits) => hits,
         Found::Pending(lookup) => match wait_for(daemon, &session, &request, lookup, wait).await {
             Some(hits) => hits,
-            None => return Ok(answer(daemon, State::Pending, &BlockCounts::default(), 0)),
+            None => {
+                if let Some(span) = &mut span {
+                    span.outcome("pending");
+                    span.ok();
+                }
+                return Ok(answer(daemon, State::Pending, &BlockCounts::default(), 0));
+            }
         },
     };
     let blocks = BlockCounts {
@@ -85,6 +94,16 @@ pub(super) async fn lookup(
             hashes: request.hashes.clone(),
             hash_bytes: request.hash_bytes as usize,
         });
+    }
+    if let Some(span) = &mut span {
+        span.count(&[
+            ("blocks", requested as u64),
+            ("memory", blocks.memory),
+            ("ssd", blocks.ssd),
+            ("miss", blocks.miss),
+        ]);
+        span.outcome("ready");
+        span.ok();
     }
     tracing::debug!(request = request.request_id, ?blocks, lease_id, "lookup");
     Ok(answer(daemon, State::Ready, &blocks, lease_id))

@@ -22,6 +22,9 @@ const OTHER_WORKERS: Duration = Duration::from_secs(2);
 
 pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequest) -> Answer<SaveResponse> {
     let session = daemon.sessions.find(request.session_id, caller.pid)?;
+    let mut span = daemon
+        .spans
+        .begin("pegaflow.save", &session.peer.engine_id, &request.request_id);
     let (_, shard) = worker_role(&session)?;
     let registration = daemon.sessions.registration(&session, request.registration_id)?;
     let grant = Grant::of(request.grant, &registration)?;
@@ -55,7 +58,24 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         job.run(store, &lanes, in_flight)
             .inspect_err(|error| tracing::warn!(request, "a save failed: {error}"))
     });
-    let counts = pause::awake(counts, patience, || true).await?;
+    let counts = pause::awake(counts, patience, || true)
+        .await
+        .inspect_err(|error| {
+            if let Some(span) = &mut span {
+                span.fail(error.message());
+            }
+        })?;
+    if let Some(span) = &mut span {
+        span.count(&[
+            ("blocks", hashes as u64),
+            ("saved", counts.saved.into()),
+            ("present", counts.present.into()),
+            ("dropped", counts.dropped.into()),
+            ("revoked", counts.revoked.into()),
+            ("bytes", counts.bytes),
+        ]);
+        span.ok();
+    }
     Ok(answer(daemon, &counts))
 }
 

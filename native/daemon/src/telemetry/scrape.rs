@@ -42,6 +42,9 @@ impl Exposition {
             Info::new(build),
         );
         daemon.metrics.register(&mut registry);
+        if daemon.config.otlp_endpoint.is_some() {
+            daemon.spans.register(&mut registry);
+        }
         registry.register_collector(Box::new(Scrape(Arc::clone(daemon))));
         Self { registry }
     }

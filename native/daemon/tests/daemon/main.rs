@@ -26,6 +26,7 @@ mod leases;
 mod metrics;
 mod one_daemon;
 mod operations;
+mod otlp;
 mod path_offline;
 mod restarted;
 mod revoke;
