@@ -59,7 +59,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
     logging::start(&config);
     let connections = descriptors::raise();
     let boot = Boot::new()?;
-    let (place, socket) = SocketPlace::take(&config, &boot)?;
+    let (mut place, socket) = SocketPlace::take(&config, &boot)?;
     config.http_token_file.as_deref().map(Token::read).transpose()?;
     let otlp = config.otlp_endpoint.as_deref();
     let otlp = otlp
@@ -95,7 +95,7 @@ pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) ->
         let sweeping = tokio::spawn(sweep(Arc::clone(&daemon)));
         let draining = tokio::spawn(drain::drain(Arc::clone(&daemon)));
         let telling = tokio::spawn(service_manager::keep_told(Arc::clone(&daemon)));
-        let served = service::serve(Arc::clone(&daemon), socket, connections.socket).await;
+        let served = service::serve(Arc::clone(&daemon), &mut place, socket, connections.socket).await;
         if served.is_err() {
             daemon.lifecycle.drain(false);
         }

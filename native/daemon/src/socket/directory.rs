@@ -71,18 +71,42 @@ pub(super) fn prepare(socket: &Path) -> Result<()> {
 
 /// Makes `directory` anew, or empties it of what a daemon that was killed left there.
 pub(super) fn make_empty(directory: &Path, is_shared: bool) -> Result<()> {
-    let io = |what: &str, error| Error::io(format_args!("{what} {}", directory.display()), error);
     match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io("empty", error)),
-        _ => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("empty", directory, error)),
+        _ => make(directory, if is_shared { 0o711 } else { 0o700 }),
     }
+}
+
+/// The mode of the folder that a socket is in.
+pub(super) fn mode_above(socket: &Path) -> Result<u32> {
+    let metadata = fs::metadata(above(socket)).map_err(|error| io_error("look at", above(socket), error))?;
+    Ok(metadata.permissions().mode() & 0o7777)
+}
+
+/// Makes the folder that a socket was in again, with this mode, unless it is there.
+pub(super) fn make_above(socket: &Path, mode: u32) -> Result<()> {
+    if above(socket).exists() {
+        return Ok(());
+    }
+    make(above(socket), mode)
+}
+
+fn above(socket: &Path) -> &Path {
+    socket.parent().unwrap_or(Path::new("/"))
+}
+
+/// Members of the socket's group reach their own files in a folder of mode 0711 by name, and cannot list the others.
+fn make(directory: &Path, mode: u32) -> Result<()> {
     DirBuilder::new()
         .mode(0o700)
         .create(directory)
-        .map_err(|error| io("create", error))?;
-    // Members of the socket's group reach their own files by name, and cannot list the others.
-    let mode = if is_shared { 0o711 } else { 0o700 };
-    fs::set_permissions(directory, Permissions::from_mode(mode)).map_err(|error| io("set the mode of", error))
+        .map_err(|error| io_error("create", directory, error))?;
+    fs::set_permissions(directory, Permissions::from_mode(mode))
+        .map_err(|error| io_error("set the mode of", directory, error))
+}
+
+fn io_error(what: &str, directory: &Path, error: io::Error) -> Error {
+    Error::io(format_args!("{what} {}", directory.display()), error)
 }
 
 fn refused(socket: &Path, what: &str, remedy: &str) -> Error {

@@ -20,7 +20,7 @@ const ENDING: Duration = Duration::from_secs(30);
 /// The lock, held; its file is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct SocketLock {
-    _file: File,
+    file: File,
     path: PathBuf,
 }
 
@@ -44,14 +44,21 @@ impl SocketLock {
         wait_for_end(&path, owner)?;
         write(&mut file, owner)
             .map_err(|error| Error::io(format_args!("write {}", path.display()), error))?;
-        Ok(Self { _file: file, path })
+        Ok(Self { file, path })
+    }
+
+    /// Whether the file is where others look for it.
+    pub(super) fn is_in_place(&self) -> bool {
+        is_at(&self.file, &self.path)
     }
 }
 
 impl Drop for SocketLock {
     fn drop(&mut self) {
-        // While the lock is still held. A file that stays is taken over by the next daemon.
-        drop(fs::remove_file(&self.path));
+        // While the lock is still held. A file that stays is taken over by the next daemon, and another's is its own.
+        if self.is_in_place() {
+            drop(fs::remove_file(&self.path));
+        }
     }
 }
 
