@@ -42,8 +42,14 @@ async fn what_was_removed_is_there_again_and_no_engine_notices() {
         folder.clone(),
     ] {
         // All of it in one step.
-        fs::rename(&gone, daemon.directory().join("gone")).unwrap();
-        drop(fs::remove_dir_all(daemon.directory().join("gone")));
+        fs::rename(
+            &gone,
+            tempfile::tempdir_in(daemon.directory())
+                .unwrap()
+                .keep()
+                .join("gone"),
+        )
+        .unwrap();
         eventually("all is there again", async || {
             daemon.socket().exists() && grants(daemon.socket()).exists()
         })
