@@ -3,10 +3,11 @@
 from functools import lru_cache
 from typing import ClassVar
 
+from rich.segment import Segment
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.strip import Strip
-from textual.visual import Visual
+from textual.style import Style
 from textual.widget import Widget
 
 from pegaflow.tui.drawing import signed
@@ -32,6 +33,8 @@ class Panel(Widget, can_focus=True):
         self._lines: list[Content] = []
         self._strips: dict[int, Strip] = {}
         """Lines as they are on the terminal, so that those that stay as they are cost nothing."""
+        self._base: Style | None = None
+        """The colours of the panel, which are the same until its style changes."""
         self.border_title = f"{digit} {self.TITLE}"
 
     def lines(self, view: View, width: int) -> list[Content]:
@@ -58,13 +61,21 @@ class Panel(Widget, can_focus=True):
         """One of the lines, on the terminal."""
         if (strip := self._strips.get(y)) is None:
             line = self._lines[y] if y < len(self._lines) else Content("")
-            (strip,) = Visual.to_strips(self, line, self.size.width, 1, self.visual_style)
-            self._strips[y] = strip
+            strip = self._strips[y] = self._strip(line)
         return strip
+
+    def _strip(self, line: Content) -> Strip:
+        """A line that fits, without what Textual does for those that have to be folded."""
+        if self._base is None:
+            self._base = self.visual_style
+        parts = line.render(self._base, "", self._get_style)
+        segments = [Segment(text, style.rich_style) for text, style in parts]
+        return Strip(segments).adjust_cell_length(self.size.width, self._base.rich_style)
 
     def notify_style_update(self) -> None:
         """Draw in the new colours."""
         self._strips.clear()
+        self._base = None
         super().notify_style_update()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
