@@ -3,6 +3,7 @@
 import json
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
@@ -513,7 +514,8 @@ class Stopped:
 def parse(model: type[D], text: str) -> D:
     """The ``model`` in a JSON document. Unknown fields are ignored: newer daemons have more."""
     try:
-        return typing.cast(D, _value(model, json.loads(text)))
+        kind: Any = model
+        return typing.cast(D, _reader(kind)(json.loads(text)))
     except (KeyError, TypeError, ValueError) as error:
         raise PegaflowError(
             f"the daemon's {model.__name__.lower()} document cannot be read ({error!r}); "
@@ -522,26 +524,36 @@ def parse(model: type[D], text: str) -> D:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def _value(kind: Any, raw: Any) -> Any:
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What makes a value of ``kind`` of parsed JSON."""
     if is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        return kind(
-            **{
-                field.name: _value(hints[field.name], raw[field.name])
-                for field in fields(kind)
-                if field.name in raw or field.default is MISSING
-            }
-        )
+        return _object(kind)
     if get_origin(kind) is tuple:
-        return tuple(_value(get_args(kind)[0], item) for item in raw)
+        item = _reader(get_args(kind)[0])
+        return lambda raw: tuple(map(item, raw))
     if get_origin(kind) is types.UnionType:
-        return None if raw is None else _value(get_args(kind)[0], raw)
-    if kind is float and isinstance(raw, int):
-        return float(raw)
-    if not isinstance(raw, kind):
-        raise TypeError(f"{raw!r} where {kind.__name__} is expected")
-    return raw
+        some = _reader(get_args(kind)[0])
+        return lambda raw: None if raw is None else some(raw)
+
+    def scalar(raw: Any) -> Any:
+        if kind is float and isinstance(raw, int):
+            return float(raw)
+        if not isinstance(raw, kind):
+            raise TypeError(f"{raw!r} where {kind.__name__} is expected")
+        return raw
+
+    return scalar
+
+
+def _object(kind: type) -> Callable[[Any], Any]:
+    hints = typing.get_type_hints(kind)
+    readers = [
+        (field.name, _reader(hints[field.name]), field.default is MISSING) for field in fields(kind)
+    ]
+    return lambda raw: kind(
+        **{
+            name: reader(raw[name])
+            for name, reader, is_needed in readers
+            if is_needed or name in raw
+        }
+    )

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pegaflow.observe.events import Event
 from pegaflow.observe.snapshot import Alert, Snapshot
@@ -57,7 +58,7 @@ class View:
         """The worst of one panel."""
         return next((alert.level for alert in self.alerts(panel)), "ok")
 
-    @property
+    @cached_property
     def restarts(self) -> frozenset[int]:
         """Indexes in ``recent`` where the daemon began anew."""
         return frozenset(

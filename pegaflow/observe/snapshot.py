@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pegaflow.models import Blocks
@@ -291,6 +292,11 @@ class Snapshot:
     alerts: tuple[Alert, ...]
     absent: Mapping[str, str]
     """Why some parts have nothing to show, a sentence each."""
+
+    @cached_property
+    def rates(self) -> Mapping[str, float]:
+        """Bytes a second by the flow's name."""
+        return {flow.name: flow.bytes_per_s for flow in self.flows}
 
     def flow(self, name: str) -> Flow:
         """The flow of that name."""

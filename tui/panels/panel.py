@@ -33,6 +33,7 @@ class Panel(Widget, can_focus=True):
         self._lines: list[Content] = []
         self._strips: dict[int, Strip] = {}
         """Lines as they are on the terminal, so that those that stay as they are cost nothing."""
+        self._styles: dict[str | Style, Style] = {}
         self._base: Style | None = None
         """The colours of the panel, which are the same until its style changes."""
         self.border_title = f"{digit} {self.TITLE}"
@@ -64,17 +65,24 @@ class Panel(Widget, can_focus=True):
             strip = self._strips[y] = self._strip(line)
         return strip
 
+    def _styled(self, style: str | Style) -> Style:
+        found = self._styles.get(style)
+        if found is None:
+            found = self._styles[style] = self._get_style(style)
+        return found
+
     def _strip(self, line: Content) -> Strip:
         """A line that fits, without what Textual does for those that have to be folded."""
         if self._base is None:
             self._base = self.visual_style
-        parts = line.render(self._base, "", self._get_style)
+        parts = line.render(self._base, "", self._styled)
         segments = [Segment(text, style.rich_style) for text, style in parts]
         return Strip(segments).adjust_cell_length(self.size.width, self._base.rich_style)
 
     def notify_style_update(self) -> None:
         """Draw in the new colours."""
         self._strips.clear()
+        self._styles.clear()
         self._base = None
         super().notify_style_update()
 

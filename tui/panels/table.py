@@ -31,6 +31,10 @@ class Column(Generic[R]):
     """It is left out of narrower panels."""
 
 
+Fitted = Sequence[tuple[Column[R], int]]
+"""Columns with the cells that each takes."""
+
+
 class TablePanel(Panel, Generic[R]):
     """A panel of rows of ``R``."""
 
@@ -92,15 +96,13 @@ class TablePanel(Panel, Generic[R]):
         """A heading, the rows around the cursor, and a remark."""
         rows = self.ordered(view)
         self.cursor = min(self.cursor, max(len(rows) - 1, 0))
-        columns = [column for column in self.columns if width >= column.least_panel]
+        columns = self._fitted(width)
         remark = self.remark(view)
         limit = self._limit(view, remark)
         first = min(max(self.cursor - limit + 1, 0), max(len(rows) - limit, 0))
         shown = rows[first : first + limit]
-        lines = [self._heading(columns, width, view)]
-        lines += [
-            self._line(columns, width, view, row, first + index) for index, row in enumerate(shown)
-        ]
+        lines = [self._heading(columns, view)]
+        lines += [self._line(columns, view, row, first + index) for index, row in enumerate(shown)]
         hidden = len(rows) - len(shown)
         if not rows:
             lines.append(Content.styled(self._empty(view), "$text-muted italic"))
@@ -165,31 +167,26 @@ class TablePanel(Panel, Generic[R]):
             return "none at fault"
         return "none that fits the filter" if self.rows(view) else "none"
 
-    def _heading(self, columns: Sequence[Column[R]], width: int, view: View) -> Content:
+    def _heading(self, columns: Fitted[R], view: View) -> Content:
         parts = []
         glyphs = view.preferences.glyphs
-        for column in columns:
+        for column, width in columns:
             title = column.title
             if self.sort_column is not None and column is self.columns[self.sort_column]:
                 title += glyphs.up if self.reverse else glyphs.down
-            parts.append(fit(title, self._width(column, columns, width), right=column.right))
+            parts.append(fit(title, width, right=column.right))
         return Content.styled("  " + " ".join(parts), "$text-muted bold")
 
-    def _line(
-        self, columns: Sequence[Column[R]], width: int, view: View, row: R, index: int
-    ) -> Content:
+    def _line(self, columns: Fitted[R], view: View, row: R, index: int) -> Content:
         level = self.level(view, row)
-        cells = [
-            fit(column.text(row), self._width(column, columns, width), right=column.right)
-            for column in columns
-        ]
+        cells = [fit(column.text(row), width, right=column.right) for column, width in columns]
         is_here = self.has_focus and index == self.cursor
         text = f"{fit(SIGNS[level], 2)}{' '.join(cells)}"
         return Content.styled(text, "reverse" if is_here else STYLES[level])
 
-    def _width(self, column: Column[R], columns: Sequence[Column[R]], width: int) -> int:
-        """The last column of text takes what is left."""
-        if column is not next((one for one in reversed(columns) if not one.right), None):
-            return column.width
-        others = sum(one.width for one in columns if one is not column)
-        return max(width - 2 - others - (len(columns) - 1), column.width)
+    def _fitted(self, width: int) -> Fitted[R]:
+        """The columns that a panel of this width has; the last one of text takes what is left."""
+        columns = [column for column in self.columns if width >= column.least_panel]
+        last = next((one for one in reversed(columns) if not one.right), None)
+        spare = width - 2 - sum(one.width for one in columns) - (len(columns) - 1)
+        return [(one, one.width + max(spare, 0) if one is last else one.width) for one in columns]

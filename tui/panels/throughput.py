@@ -4,7 +4,6 @@ from typing import Final
 
 from textual.content import Content
 
-from pegaflow.observe.snapshot import Flow
 from pegaflow.tui.drawing import fit, rate, sparkline
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
@@ -25,7 +24,7 @@ class ThroughputPanel(Panel):
         lines = []
         tops = 11 if width >= _WIDE else 0
         for flow in view.now.flows:
-            values = [_bytes_per_s(snapshot.flows, flow.name) for snapshot in view.recent[1:]]
+            values = [snapshot.rates.get(flow.name, 0.0) for snapshot in view.recent[1:]]
             graph = sparkline(
                 values,
                 max(width - 23 - tops, 4),
@@ -44,7 +43,3 @@ class ThroughputPanel(Panel):
             )
         lines.append(Content.styled(view.now.absent["remote"], "$text-muted italic"))
         return lines + alert_lines(view, self.NAME)
-
-
-def _bytes_per_s(flows: tuple[Flow, ...], name: str) -> float:
-    return next((flow.bytes_per_s for flow in flows if flow.name == name), 0.0)
