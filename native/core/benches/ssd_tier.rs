@@ -1,8 +1,8 @@
 //! How fast the SSD tier writes, reads and recovers.
 //!
 //! Prints one JSON line for each result. `--dir PATH` says on which disk, `--bytes N` how much is written and read,
-//! `--capacity N` how much the path has room for, which is filled first, `--recover N` how many blocks of 4 KiB a recovery
-//! finds (0 for none), `--engine psync` how, if not by io_uring.
+//! `--capacity N` how much the tier has room for, which is filled first, `--paths N` in how many paths, `--recover N` how many
+//! blocks of 4 KiB a recovery finds (0 for none), `--engine psync` how, if not by io_uring.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -67,13 +67,16 @@ fn measure(dir: &Path, page_bytes: usize, bytes: u64, engine: IoEngineKind) {
     hashes.shuffle(&mut rand::rng());
     let read = read(&ssd, space, page_bytes, &hashes);
     print(&format!("ssd read, {name}"), rate(bytes, read), "GB/s");
-    let path = ssd.snapshot().paths.remove(0);
-    assert_eq!((path.read_blocks, path.corrupt_blocks), (count as u64, 0));
-    let share = 100.0 * path.verify_time.as_secs_f64() / read.as_secs_f64();
+    let paths = ssd.snapshot().paths;
+    let read_blocks: u64 = paths.iter().map(|path| path.read_blocks).sum();
+    let corrupt_blocks: u64 = paths.iter().map(|path| path.corrupt_blocks).sum();
+    assert_eq!((read_blocks, corrupt_blocks), (count as u64, 0));
+    let verify_time: Duration = paths.iter().map(|path| path.verify_time).sum();
+    let share = 100.0 * verify_time.as_secs_f64() / read.as_secs_f64();
     print(&format!("ssd read, {name}, checksums of one core"), share, "%");
     print(
         &format!("ssd checksums, {name}"),
-        rate(bytes, path.verify_time),
+        rate(bytes, verify_time),
         "GB/s",
     );
     ssd.close(Instant::now() + LIMIT).expect("a close");
@@ -169,12 +172,13 @@ fn read(ssd: &Ssd, space: SsdSpaceId, page_bytes: usize, hashes: &[Hash]) -> Dur
 }
 
 fn open(dir: &Path, capacity: u64, engine: IoEngineKind) -> Arc<Ssd> {
-    let path = SsdPathConfig {
-        dir: dir.to_owned(),
-        capacity,
+    let paths = number("--paths", 1);
+    let path = |path| SsdPathConfig {
+        dir: dir.join(format!("path-{path}")),
+        capacity: capacity / paths,
     };
     let config = SsdConfig {
-        paths: vec![path],
+        paths: (0..paths).map(path).collect(),
         engine,
         write_budget: None,
     };

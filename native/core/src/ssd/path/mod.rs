@@ -4,6 +4,8 @@ mod batch;
 mod commit;
 mod directory;
 mod failure;
+mod growth;
+mod journal;
 mod keeping;
 mod life;
 mod open_segment;

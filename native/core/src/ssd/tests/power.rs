@@ -182,36 +182,6 @@ proptest! {
     }
 }
 
-#[test]
-fn a_block_that_is_kept_stays_safe_on_its_way() {
-    let dir = TempDir::new().unwrap();
-    let disk = Disk::default();
-    let mut fixture = Fixture::open_disk(&dir, &disk);
-    let mut hot = fixture.write();
-    for round in 0..6 {
-        fixture.flush();
-        let kept = fixture.path().kept_blocks;
-        // The path works at more than it says is safe when the power goes.
-        while fixture.path().kept_blocks == kept {
-            // A path that opens without a free segment lets its oldest go, whatever is in it.
-            if !fixture.has(&hot) {
-                hot = fixture.write();
-                fixture.flush();
-            }
-            fixture.write_many(20);
-        }
-        for _ in 0..round {
-            fixture.write_many(10);
-        }
-        disk.lose_power(&mut rand::rng());
-        drop(fixture.ssd.close(deadline()));
-        disk.restore_power();
-        fixture = fixture.reopen(Some(Box::new(disk.clone())));
-        assert!(fixture.has(&hot), "lost in round {round}");
-    }
-    fixture.close();
-}
-
 /// Writes until the block is on its way to another segment and `is_time`, and has the power go then: of what is not safe nothing
 /// survives but what `survives`.
 fn check_kept(is_time: impl Fn(&SsdPathSnapshot) -> bool, survives: impl Fn(u64, u64) -> bool) {
