@@ -1,5 +1,6 @@
 """Reading a daemon over HTTP."""
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -8,6 +9,10 @@ import pytest
 
 from pegaflow.errors import Unreachable
 from pegaflow.observe.source import HttpSource
+from tests.cli.documents import status_document
+
+
+_STATUS = json.dumps(status_document(last_event=None))
 
 
 class ForgetfulDaemon:
@@ -39,10 +44,13 @@ class ForgetfulDaemon:
             self.connections += 1
             with connection, connection.makefile("rwb") as stream:
                 for _ in range(2):
-                    self.paths.append(stream.readline().decode().split()[1])
+                    path = stream.readline().decode().split()[1]
+                    self.paths.append(path)
                     while stream.readline().strip():
                         pass
-                    stream.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    body = _STATUS.encode() if path == "/v1/status" else b""
+                    stream.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+                    stream.write(body)
                     stream.flush()
 
 
@@ -60,7 +68,7 @@ def test_a_connection_that_the_daemon_has_closed_is_made_anew(daemon: ForgetfulD
     source = HttpSource("here", lambda: daemon.url, 10.0)
     samples = [source.read() for _ in range(3)]
     source.close()
-    assert [sample.status_json for sample in samples] == ["{}"] * 3
+    assert [sample.status_json for sample in samples] == [_STATUS] * 3
     assert daemon.paths == ["/v1/status", "/metrics"] * 3
     assert daemon.connections == 3
 
