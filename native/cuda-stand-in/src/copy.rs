@@ -8,6 +8,8 @@ use crate::{INVALID_CONTEXT, INVALID_VALUE, LAUNCH_FAILED, SUCCESS, device, host
 
 /// Names a file: while it is there, the GPU is broken.
 const BROKEN: &str = "CUDA_STAND_IN_BROKEN";
+/// Names a file: while it is there, batch calls fail in the middle of what they are to do.
+const REFUSES_BATCHES: &str = "CUDA_STAND_IN_REFUSES_BATCHES";
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyBatchAsync(
@@ -25,7 +27,12 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync(
     if stream.is_null() {
         return INVALID_VALUE;
     }
+    let refused = is_there(REFUSES_BATCHES).then_some(count / 2);
     for index in 0..count {
+        if refused == Some(index) {
+            unsafe { failed.write(index) };
+            return INVALID_VALUE;
+        }
         let (to, from, length) = unsafe { (*to.add(index), *from.add(index), *lengths.add(index)) };
         let code = copy(to as usize, from as usize, length);
         if code != SUCCESS {
@@ -67,8 +74,12 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2(host: *mut c_void, device: u64, length:
     unchecked(host.addr(), device as usize, length)
 }
 
+fn is_there(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|file| Path::new(&file).exists())
+}
+
 fn copy(to: usize, from: usize, length: usize) -> u32 {
-    if std::env::var_os(BROKEN).is_some_and(|file| Path::new(&file).exists()) {
+    if is_there(BROKEN) {
         return LAUNCH_FAILED;
     }
     let table = table();

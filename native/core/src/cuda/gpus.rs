@@ -25,7 +25,7 @@ pub(crate) struct Device {
     pub(crate) pace: Pace,
     /// What is set; None: to be measured.
     pub(crate) copy_way: Option<CopyWay>,
-    engines: Mutex<Vec<Weak<EngineSnapshot>>>,
+    engines: Mutex<Vec<Weak<Mutex<EngineSnapshot>>>>,
     self_tests: Vec<SelfTest>,
     to_host: Mutex<Staging>,
     to_device: Mutex<Staging>,
@@ -61,7 +61,7 @@ impl Device {
     }
 
     /// Shows an engine to operators for as long as the caller keeps it.
-    pub(crate) fn show(&self, engine: &Arc<EngineSnapshot>) {
+    pub(crate) fn show(&self, engine: &Arc<Mutex<EngineSnapshot>>) {
         let mut engines = self.engines.lock();
         engines.retain(|engine| engine.strong_count() > 0);
         engines.push(Arc::downgrade(engine));
@@ -71,7 +71,7 @@ impl Device {
         let engines = self.engines.lock();
         engines
             .iter()
-            .filter_map(|engine| engine.upgrade().map(|engine| (*engine).clone()))
+            .filter_map(|engine| engine.upgrade().map(|engine| engine.lock().clone()))
             .collect()
     }
 

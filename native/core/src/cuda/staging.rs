@@ -72,13 +72,13 @@ impl Staging {
         Ok(())
     }
 
-    /// The seconds that a read of these runs of the GPU (address, bytes) takes, which must fit the buffer.
+    /// How long a read of these runs of the GPU (address, bytes) takes, which must fit the buffer, and in which way it went.
     pub(crate) fn time_read(
         &mut self,
         streams: &Streams,
         way: CopyWay,
         runs: &[(u64, u64)],
-    ) -> Result<Duration> {
+    ) -> Result<(Duration, CopyWay)> {
         let mut used = 0;
         let mut pieces = Vec::with_capacity(runs.len());
         for &(device, length) in runs {
@@ -91,8 +91,8 @@ impl Staging {
         }
         check_fits(used)?;
         let began = Instant::now();
-        streams.copy(way, &pieces)?;
-        Ok(began.elapsed())
+        let way = streams.copy(way, &pieces)?;
+        Ok((began.elapsed(), way))
     }
 
     /// Copies bytes that are at most half the buffer to the GPU and back, in pieces; what came back.

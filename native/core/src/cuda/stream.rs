@@ -17,7 +17,7 @@ use super::settings::CopyWay;
 use crate::error::{Error, ErrorKind, Result};
 
 /// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
-const NON_BLOCKING: u32 = 1;
+pub(super) const NON_BLOCKING: u32 = 1;
 
 /// No link is faster than this: what copies of so many bytes take at least.
 const BYTES_PER_MICROSECOND: u64 = 64_000;
@@ -62,17 +62,27 @@ impl Streams {
         }
     }
 
-    /// Copies all pieces. **It returns when every copy that it began has ended, also on an error**; where it cannot know
-    /// that, the error is [`ErrorKind::GpuLost`]. A driver without batch calls has each piece copied by itself.
+    /// Copies all pieces, and says in which way. **It returns when every copy that it began has ended, also on an error**; where
+    /// it cannot know that, the error is [`ErrorKind::GpuLost`]. Where the driver has no batch calls, or refuses one, each piece is
+    /// copied by itself.
     ///
     /// The pieces' host bytes must be pinned, and the caller's to read or, for [`Direction::ToHost`], to write until then.
-    pub(crate) fn copy(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {
+    pub(crate) fn copy(&self, way: CopyWay, pieces: &[Piece]) -> Result<CopyWay> {
         if pieces.is_empty() {
-            return Ok(());
+            return Ok(way);
         }
         let idle = self.idle.lock().pop();
         let stream = idle.map_or_else(|| Stream::new(&self.gpu, self.direction), Ok)?;
-        let copied = stream.copy(way, pieces);
+        let copied = match stream.copy(way, pieces) {
+            Err(error) if way == CopyWay::Batch && error.kind() != ErrorKind::GpuLost => {
+                let copied = stream.copy(CopyWay::Plain, pieces);
+                if copied.is_ok() {
+                    tracing::warn!("the driver refused a batch of copies, which were then made one by one: {error}");
+                }
+                copied.map(|()| CopyWay::Plain)
+            }
+            copied => copied.map(|()| way),
+        };
         self.idle.lock().push(stream);
         copied
     }
@@ -112,7 +122,7 @@ impl Stream {
         })
     }
 
-    /// As [`Streams::copy`], for the one call that has the stream.
+    /// As [`Streams::copy`] in this one way, for the one call that has the stream.
     fn copy(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {
         let bytes: u64 = pieces.iter().map(|piece| piece.length).sum();
         let begun = Instant::now();

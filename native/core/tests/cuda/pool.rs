@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pegaflow_core::copy::{CopyEngine, LoadPage, SavePage};
+use pegaflow_core::copy::{CopyEngine, CudaCopyEngine, LoadPage, SavePage};
 use pegaflow_core::cuda::{GpuSettings, Gpus, GpusSnapshot};
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::lease::{LeaseTable, SessionId};
@@ -111,19 +111,23 @@ pub(crate) fn pages_of_the_pool_come_back_as_they_were_saved() {
     const BLOCKS: u32 = 60;
     let (daemon, engine) = (Daemon::start(200 << 20), Engine::start());
     let memory = DeviceMemory::new(&daemon, &engine, PAGE as usize * BLOCKS as usize);
-    let mut bytes = vec![0; PAGE as usize * BLOCKS as usize];
+    let copies = memory.open(BLOCKS, vec![one_run(memory.base(), PAGE)]).unwrap();
+    save_and_load(&daemon, &memory, &copies);
+}
+
+/// Fresh bytes in all blocks, which fill the memory; they are saved, and loaded in another order.
+pub(crate) fn save_and_load(daemon: &Daemon, memory: &DeviceMemory<'_>, copies: &CudaCopyEngine) {
+    let (page_bytes, blocks) = (copies.page_bytes(), copies.layout().num_blocks());
+    let mut bytes = vec![0; page_bytes as usize * blocks as usize];
     rand::rng().fill_bytes(&mut bytes);
     memory.poke(&bytes);
-    let mut layer = one_run(memory.base(), PAGE);
-    layer.block_stride = PAGE;
-    let copies = memory.open(BLOCKS, vec![layer]).unwrap();
 
     let key = SpaceKey {
         namespace: rand::random(),
         group: 0,
     };
     let shard = ShardGeometry {
-        page_bytes: PAGE,
+        page_bytes,
         digest: copies.layout().segments_digest(),
     };
     let geometry = SpaceGeometry {
@@ -131,9 +135,9 @@ pub(crate) fn pages_of_the_pool_come_back_as_they_were_saved() {
         shards: vec![shard],
     };
     let space = daemon.store.space(key, geometry).unwrap();
-    let hashes: Vec<[u8; 32]> = (0..BLOCKS).map(|_| rand::random()).collect();
+    let hashes: Vec<[u8; 32]> = (0..blocks).map(|_| rand::random()).collect();
     let mut writers: Vec<(u32, PageWriter)> = Vec::new();
-    for (block, hash) in (0..BLOCKS).zip(&hashes) {
+    for (block, hash) in (0..blocks).zip(&hashes) {
         let Reserved::Page(writer) = daemon.store.reserve(space, 0, hash).unwrap() else {
             unreachable!("nobody else saves");
         };
@@ -150,15 +154,15 @@ pub(crate) fn pages_of_the_pool_come_back_as_they_were_saved() {
     // Back, in another order.
     memory.poke(&vec![0; bytes.len()]);
     let hits = daemon.store.lookup(space, &hashes.concat()).unwrap();
-    assert_eq!(hits.len(), BLOCKS as usize);
+    assert_eq!(hits.len(), blocks as usize);
     let leases = LeaseTable::with_ttl(Duration::from_secs(600));
     let lease = leases.grant(SessionId(1), hits, 1, Instant::now()).unwrap();
-    let pass = leases.begin_load(lease, 0, 0, BLOCKS).unwrap();
-    let pages: Vec<LoadPage<'_>> = (0..BLOCKS)
-        .map(|index| LoadPage::new(BLOCKS - 1 - index, &pass, index as usize, 0).unwrap())
+    let pass = leases.begin_load(lease, 0, 0, blocks).unwrap();
+    let pages: Vec<LoadPage<'_>> = (0..blocks)
+        .map(|index| LoadPage::new(blocks - 1 - index, &pass, index as usize, 0).unwrap())
         .collect();
     copies.write(&pages).unwrap();
-    let expected: Vec<u8> = bytes.chunks(PAGE as usize).rev().flatten().copied().collect();
+    let expected: Vec<u8> = bytes.chunks(page_bytes as usize).rev().flatten().copied().collect();
     assert!(memory.peek() == expected);
     assert!(daemon.gpus.snapshot().pinned_bytes > 0);
 }

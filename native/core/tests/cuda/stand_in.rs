@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::Trial;
+use pegaflow_core::cuda::{CopyWay, GpuSettings};
 use tempfile::TempDir;
 
-use crate::pool::Daemon;
+use crate::engine::Engine;
+use crate::memory::{DeviceMemory, one_run};
+use crate::pool::{Daemon, save_and_load};
+use crate::stage::Stage;
 
 const IN_USE: &str = "PEGAFLOW_TEST_STAND_IN";
+const REFUSES_BATCHES: &str = "CUDA_STAND_IN_REFUSES_BATCHES";
 
 /// Whether this process has the stand-in.
 pub(crate) fn is_used() -> bool {
@@ -66,6 +71,14 @@ pub(crate) fn trials() -> Vec<Trial> {
             a_driver_without_batch_calls_passes_the_suite,
         ),
         test(
+            "a_driver_that_refuses_batches_passes_the_suite",
+            a_driver_that_refuses_batches_passes_the_suite,
+        ),
+        test(
+            "a_batch_that_is_refused_is_copied_one_by_one_from_then_on",
+            a_batch_that_is_refused_is_copied_one_by_one_from_then_on,
+        ),
+        test(
             "a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept",
             a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept,
         ),
@@ -81,6 +94,7 @@ pub(crate) fn trials() -> Vec<Trial> {
                 vec![
                     test("sees_no_gpu", sees_no_gpu),
                     test("loses_its_gpu", loses_its_gpu),
+                    test("has_no_batches_any_more", has_no_batches_any_more),
                 ]
             })
             .unwrap_or_default(),
@@ -106,6 +120,39 @@ fn a_driver_without_batch_calls_passes_the_suite() {
     fs::write(dir.path().join("libcuda.so"), bytes).unwrap();
     let suite = ["--exact", "the_cuda_engine_passes_the_suite"].map(String::from);
     assert_eq!(again(dir.path(), suite.into_iter(), &[]), 0);
+}
+
+fn a_driver_that_refuses_batches_passes_the_suite() {
+    let dir = TempDir::new().unwrap();
+    let environment = [(REFUSES_BATCHES, dir.path().to_str().unwrap())];
+    assert_eq!(start_again("the_cuda_engine_passes_the_suite", &environment), 0);
+}
+
+fn a_batch_that_is_refused_is_copied_one_by_one_from_then_on() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("refuses");
+    let environment = [(REFUSES_BATCHES, file.to_str().unwrap())];
+    assert_eq!(start_again("has_no_batches_any_more", &environment), 0);
+    assert!(file.exists(), "the test did not come to its end");
+}
+
+fn has_no_batches_any_more() {
+    let settings = GpuSettings {
+        copy_way: Some(CopyWay::Batch),
+        max_rate: None,
+    };
+    let daemon = Daemon::with_settings(64 << 20, settings);
+    let engine = Engine::start();
+    let memory = DeviceMemory::new(&daemon, &engine, 1 << 20);
+    let copies = memory.open(4, vec![one_run(memory.base(), 1 << 18)]).unwrap();
+    let way = || daemon.settled().devices[0].engines[0].copy_way;
+    save_and_load(&daemon, &memory, &copies);
+    assert_eq!(way(), CopyWay::Batch);
+    fs::write(env::var_os(REFUSES_BATCHES).unwrap(), "").unwrap();
+    for _ in 0..2 {
+        save_and_load(&daemon, &memory, &copies);
+        assert_eq!(way(), CopyWay::Plain);
+    }
 }
 
 fn start_again(test: &str, environment: &[(&str, &str)]) -> i32 {
@@ -143,8 +190,8 @@ fn a_gpu_that_is_lost_ends_the_process() {
 
 fn loses_its_gpu() {
     let daemon = Daemon::start(64 << 20);
-    let engine = crate::engine::Engine::start();
-    let memory = crate::memory::DeviceMemory::new(&daemon, &engine, 1 << 20);
+    let engine = Engine::start();
+    let memory = DeviceMemory::new(&daemon, &engine, 1 << 20);
     fs::write(env::var_os("CUDA_STAND_IN_BROKEN").unwrap(), "").unwrap();
     memory.read_all();
     unreachable!("the process has ended");

@@ -7,6 +7,8 @@ mod way;
 use std::fmt;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use self::memory::Opened;
 use self::plan::Plan;
 use super::{CopyEngine, LoadPage, SavePage};
@@ -38,7 +40,8 @@ pub struct CudaCopyEngine {
     layout: BlockLayout,
     opened: Arc<Opened>,
     /// How it is copied, which operators see while this lives.
-    shown: Arc<EngineSnapshot>,
+    shown: Arc<Mutex<EngineSnapshot>>,
+    has_small_runs: bool,
 }
 
 impl CudaCopyEngine {
@@ -60,16 +63,18 @@ impl CudaCopyEngine {
             .collect::<Result<Vec<_>>>()?;
         let layout = BlockLayout::new(num_blocks, &layers)?;
         let (copy_way, measured) = way::choose(&opened, &layout).map_err(or_end)?;
-        let shown = Arc::new(EngineSnapshot {
+        let runs = layout.copy_runs(0)?.count() as u64;
+        let shown = Arc::new(Mutex::new(EngineSnapshot {
             pid: process.identity().pid,
-            runs: layout.copy_runs(0)?.count() as u64,
+            runs,
             page_bytes: layout.page_bytes(),
             copy_way,
             measured,
-        });
+        }));
         opened.device.show(&shown);
         Ok(Self {
             process,
+            has_small_runs: layout.page_bytes() < runs * SMALL_RUN_BYTES,
             layout,
             opened: Arc::new(opened),
             shown,
@@ -95,7 +100,12 @@ impl CudaCopyEngine {
         device.pace.wait(plan.bytes());
         let ways = plan.part(&device.pool);
         let streams = self.opened.streams(direction);
-        streams.copy(self.shown.copy_way, &ways.direct)?;
+        let way = self.shown.lock().copy_way;
+        let used = streams.copy(way, &ways.direct)?;
+        if used != way {
+            // What was refused once is not tried again for this engine.
+            self.shown.lock().copy_way = used;
+        }
         if ways.staged.is_empty() {
             return Ok(());
         }
@@ -129,7 +139,7 @@ impl CopyEngine for CudaCopyEngine {
     }
 
     fn lanes(&self) -> usize {
-        if self.shown.page_bytes < self.shown.runs * SMALL_RUN_BYTES {
+        if self.has_small_runs {
             LANES_OF_SMALL_RUNS
         } else {
             LANES

@@ -27,16 +27,24 @@ pub(super) fn choose(opened: &Opened, layout: &BlockLayout) -> Result<(CopyWay, 
     }
     let runs = some_runs(layout)?;
     let bytes: u64 = runs.iter().map(|(_, length)| length).sum();
-    let rate = |way| -> Result<f64> {
+    // None for a way that the driver refuses for these runs.
+    let rate = |way| -> Result<Option<f64>> {
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
             let streams = opened.streams(Direction::ToHost);
             let mut staging = device.staging(Direction::ToHost).lock();
-            best = best.min(staging.time_read(streams, way, &runs)?);
+            let (took, used) = staging.time_read(streams, way, &runs)?;
+            if used != way {
+                return Ok(None);
+            }
+            best = best.min(took);
         }
-        Ok(bytes as f64 / best.as_secs_f64().max(1e-9))
+        Ok(Some(bytes as f64 / best.as_secs_f64().max(1e-9)))
     };
-    let (batch, plain) = (rate(CopyWay::Batch)?, rate(CopyWay::Plain)?);
+    let plain = rate(CopyWay::Plain)?.unwrap_or_default();
+    let Some(batch) = rate(CopyWay::Batch)? else {
+        return Ok((CopyWay::Plain, vec![(CopyWay::Plain, plain)]));
+    };
     let way = if plain > batch * PLAIN_GAIN {
         CopyWay::Plain
     } else {
