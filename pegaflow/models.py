@@ -71,6 +71,15 @@ class Checksums:
 
 
 @dataclass(frozen=True)
+class GpuRing:
+    """A ring in which an engine collects its blocks, in its own GPU memory."""
+
+    bytes: int
+    bytes_s: float
+    """Bytes per second out of it when it registered."""
+
+
+@dataclass(frozen=True)
 class GpuEngine:
     """How the memory of one process on a GPU is copied."""
 
@@ -80,10 +89,12 @@ class GpuEngine:
     page_bytes: int
     """Bytes of one block."""
     copy_strategy: str
-    """``batch`` or ``plain``."""
+    """``batch``, ``plain`` or ``gather``."""
     batch_bytes_s: float | None
     """Bytes per second when it registered; None: not measured, as there was no choice."""
     plain_bytes_s: float | None
+    ring: GpuRing | None
+    """None: no ring is used."""
 
 
 @dataclass(frozen=True)

@@ -158,10 +158,11 @@ class Config:
         kinds.integer(1, 64), "2", "Threads that copy blocks from and to engines' memory."
     )
     copy_strategy: str = _setting(
-        kinds.choice("auto", "batch", "plain"),
+        kinds.choice("auto", "batch", "plain", "gather"),
         "auto",
-        "How copies on GPUs are handed to the driver: many runs in one call, a call for each, or "
-        "whichever is faster for an engine's layout, measured when it registers.",
+        "How copies on GPUs are made: many runs in one driver call, a call for each, or by a ring "
+        "of 64 MiB in which the engine's own GPU kernel collects small runs; auto takes whichever "
+        "is fastest for an engine's layout, measured when it registers.",
     )
     max_rate: int | None = _setting(
         kinds.SIZE.or_word(NONE),

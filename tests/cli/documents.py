@@ -127,6 +127,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
                             "copy_strategy": "batch",
                             "batch_bytes_s": 5e10,
                             "plain_bytes_s": None,
+                            "ring": {"bytes": 67108864, "bytes_s": 5.1e10},
                         }
                     ],
                 }

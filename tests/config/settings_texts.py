@@ -44,7 +44,7 @@ _TEXTS: dict[str, SearchStrategy[str]] = {
     "otlp_endpoint": st.sampled_from(["none", "http://127.0.0.1:4317", "http://collector:4317/"]),
     "lease_ttl": _durations,
     "copy_threads": st.integers(1, 64).map(str),
-    "copy_strategy": st.sampled_from(["auto", "batch", "plain"]),
+    "copy_strategy": st.sampled_from(["auto", "batch", "plain", "gather"]),
     "max_rate": st.just("none") | st.integers(1, 99).map(lambda number: f"{number}gb"),
     "drain_timeout": _durations,
     "log_level": st.sampled_from(["error", "warn", "info", "debug", "trace"]),

@@ -85,11 +85,16 @@ class AttachedHalves(Closing):
         point: StreamPoint | None = None,
     ) -> int:
         """Look ``hashes`` up, which must all be cached, and begin to load them: the transfer."""
+        request, lease = self.lease(hashes)
+        return self.worker.load(request, *lease, 0, blocks, point)
+
+    def lease(self, hashes: Sequence[bytes]) -> tuple[str, tuple[int, int]]:
+        """Look ``hashes`` up, which must all be cached: the request and its lease."""
         request, answer = self.lookup(hashes)
         assert answer.memory_blocks == len(hashes), "not all blocks are cached"
         lease = self.scheduler.take(request)
         assert lease is not None
-        return self.worker.load(request, *lease, 0, blocks, point)
+        return request, lease
 
     def load(self, hashes: Sequence[bytes], blocks: Sequence[int]) -> TransferEnd:
         """Load the cached ``hashes`` into ``blocks`` and wait for the end."""

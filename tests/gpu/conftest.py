@@ -46,9 +46,16 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return {"LD_LIBRARY_PATH": str(directory)}
 
 
+@pytest.fixture(params=["auto", "gather"])
+def strategy(request: pytest.FixtureRequest) -> str:
+    """How the daemon copies."""
+    return str(request.param)
+
+
 @pytest.fixture
-def daemon(environment: Mapping[str, str]) -> Iterator[DaemonProcess]:
-    with DaemonProcess(environment=environment, program=PROGRAM) as daemon:
+def daemon(environment: Mapping[str, str], strategy: str) -> Iterator[DaemonProcess]:
+    options = [f"--copy-strategy={strategy}"]
+    with DaemonProcess(environment=environment, options=options, program=PROGRAM) as daemon:
         yield daemon
 
 

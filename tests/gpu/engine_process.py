@@ -81,6 +81,7 @@ class Commands:
         self._memory = GpuMemory(self._driver, shape)
         self._engine = AttachedHalves(socket, self._memory.layout_json(), namespace)
         self._points: list[StreamPoint] = []
+        self._leases: list[tuple[str, tuple[int, int]]] = []
 
     def refill(self, blocks: list[int]) -> list[str]:
         return self._memory.refill(blocks)
@@ -104,6 +105,23 @@ class Commands:
 
     def start_load(self, hashes: list[str], blocks: list[int], point: int) -> int:
         return self._engine.start_load(_bytes(hashes), blocks, self._points[point])
+
+    def lease(self, hashes: list[str]) -> int:
+        self._leases.append(self._engine.lease(_bytes(hashes)))
+        return len(self._leases) - 1
+
+    def start_leased_load(self, lease: int, blocks: list[int], point: int) -> int:
+        request, held = self._leases[lease]
+        return self._engine.worker.load(request, *held, 0, blocks, self._points[point])
+
+    def hit_count(self, hashes: list[str]) -> int:
+        return self._engine.hit_count(_bytes(hashes))
+
+    def wait_attached(self) -> None:
+        self._engine.wait_attached()
+
+    def revoke(self, transfer: int) -> bool:
+        return self._engine.worker.revoke(transfer)
 
     def wait_end(self, transfer: int) -> dict[str, Any]:
         end = self._engine.wait_end(transfer, TRANSFER_S)

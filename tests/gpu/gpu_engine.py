@@ -56,6 +56,26 @@ class GpuEngine(LineProcess):
         end: dict[str, Any] = self.ask("wait_end", transfer=transfer)
         return end
 
+    def lease(self, hashes: Sequence[bytes]) -> int:
+        """Look blocks up, which must all be cached: the lease."""
+        return int(self.ask("lease", hashes=[hash.hex() for hash in hashes]))
+
+    def start_leased_load(self, lease: int, blocks: Sequence[int], point: int) -> int:
+        """Begin to load a lease once the stream has come to a point: the transfer."""
+        return int(self.ask("start_leased_load", lease=lease, blocks=list(blocks), point=point))
+
+    def hit_count(self, hashes: Sequence[bytes]) -> int:
+        """Blocks that are cached, from the first on."""
+        return int(self.ask("hit_count", hashes=[hash.hex() for hash in hashes]))
+
+    def wait_attached(self) -> None:
+        """Wait until the daemon knows the engine."""
+        self.ask("wait_attached")
+
+    def revoke(self, transfer: int) -> bool:
+        """Take a transfer back: whether its blocks are free at once."""
+        return bool(self.ask("revoke", transfer=transfer))
+
     def save(self, hashes: Sequence[bytes], blocks: Sequence[int]) -> None:
         """Save what blocks have when the stream has ended what it has."""
         end = self.wait_end(self.start_save(hashes, blocks, self.mark()))

@@ -68,14 +68,17 @@ def test_an_engine_killed_before_its_stream_comes_to_a_point_leaves_nothing(
 
 
 def test_nothing_is_written_after_the_end_of_a_load_that_the_daemon_was_killed_in(
-    environment: Mapping[str, str],
+    environment: Mapping[str, str], strategy: str
 ) -> None:
     layers = 64 if ON_GPU else 8
     shape = Shape(num_blocks=2_048, layers=layers, segment_bytes=16 << 10)
     blocks = range(shape.num_blocks)
-    pool = f"--pool-size={2 * shape.num_blocks * shape.block_bytes}"
+    options = [
+        f"--pool-size={2 * shape.num_blocks * shape.block_bytes}",
+        f"--copy-strategy={strategy}",
+    ]
     with (
-        DaemonProcess(environment=environment, options=[pool], program=PROGRAM) as daemon,
+        DaemonProcess(environment=environment, options=options, program=PROGRAM) as daemon,
         GpuEngine(daemon.socket, shape, environment) as engine,
     ):
         hashes = fresh_hashes(len(blocks))

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::shared::{Handle, Shared, is_own};
 use crate::{INVALID_CONTEXT, INVALID_VALUE, NOT_READY, SUCCESS, device};
@@ -20,11 +20,11 @@ impl Event {
 
 /// Work in order: the thread that does the last of it, after all that was before.
 #[derive(Default)]
-struct Stream(Mutex<Option<JoinHandle<()>>>);
+pub(crate) struct Stream(Mutex<Option<JoinHandle<()>>>);
 
 impl Stream {
     /// Does it when all before has been done; now if that is so already.
-    fn then(&self, work: impl FnOnce() + Send + 'static) {
+    pub(crate) fn then(&self, work: impl FnOnce() + Send + 'static) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match last.take_if(|before| !before.is_finished()) {
             Some(before) => *last = Some(thread::spawn(move || after(before, work))),
@@ -33,11 +33,18 @@ impl Stream {
     }
 
     fn be_busy(&self, time: Duration) {
+        let mut end = None;
+        self.be_busy_until(move || *end.get_or_insert_with(|| Instant::now() + time) <= Instant::now());
+    }
+
+    fn be_busy_until(&self, mut is_over: impl FnMut() -> bool + Send + 'static) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.take();
         *last = Some(thread::spawn(move || {
             before.map(JoinHandle::join);
-            thread::sleep(time);
+            while !is_over() {
+                thread::sleep(Duration::from_micros(100));
+            }
         }));
     }
 }
@@ -50,7 +57,7 @@ fn after(before: JoinHandle<()>, work: impl FnOnce()) {
 /// The default stream.
 static DEFAULT: Stream = Stream(Mutex::new(None));
 
-fn stream_of(stream: *mut c_void) -> &'static Stream {
+pub(crate) fn stream_of(stream: *mut c_void) -> &'static Stream {
     if stream.is_null() {
         &DEFAULT
     } else {
@@ -64,6 +71,40 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut *mut c_void, _flags: u32) -
         return INVALID_CONTEXT;
     }
     unsafe { stream.write(Box::into_raw(Box::<Stream>::default()).cast()) };
+    SUCCESS
+}
+
+/// No stream is more important than another.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) -> u32 {
+    unsafe {
+        least.write(0);
+        greatest.write(0);
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamCreateWithPriority(
+    stream: *mut *mut c_void,
+    flags: u32,
+    _priority: i32,
+) -> u32 {
+    unsafe { cuStreamCreate(stream, flags) }
+}
+
+/// The event as it is recorded now: what is recorded later is not waited for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: u32) -> u32 {
+    let event = event.cast::<Event>().cast_const();
+    let shared = unsafe {
+        Arc::increment_strong_count(event);
+        Arc::from_raw(event)
+    };
+    let record = shared.word(0).load(Ordering::SeqCst);
+    if shared.word(1).load(Ordering::SeqCst) < record {
+        stream_of(stream).be_busy_until(move || shared.word(1).load(Ordering::SeqCst) >= record);
+    }
     SUCCESS
 }
 

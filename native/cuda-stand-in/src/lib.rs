@@ -13,6 +13,7 @@ mod device;
 mod event;
 mod host;
 mod ipc;
+mod kernel;
 mod memory;
 mod shared;
 
@@ -23,6 +24,7 @@ pub(crate) const INVALID_VALUE: u32 = 1;
 pub(crate) const NO_DEVICE: u32 = 100;
 pub(crate) const INVALID_DEVICE: u32 = 101;
 pub(crate) const INVALID_CONTEXT: u32 = 201;
+pub(crate) const NOT_FOUND: u32 = 500;
 pub(crate) const NOT_READY: u32 = 600;
 pub(crate) const ALREADY_REGISTERED: u32 = 712;
 pub(crate) const NOT_REGISTERED: u32 = 713;

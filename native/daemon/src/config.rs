@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pegaflow_core::cuda::{CopyWay, GpuSettings};
+use pegaflow_core::cuda::{CopyStrategy as Strategy, GpuSettings};
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::eviction::PolicyKind;
 use pegaflow_core::store::{SCRUB_PERIOD, Verify};
@@ -175,6 +175,8 @@ pub enum CopyStrategy {
     Batch,
     /// A call for each run.
     Plain,
+    /// By a ring in which the engine collects small runs.
+    Gather,
 }
 
 /// How much is logged: this level and the more serious ones.
@@ -296,10 +298,11 @@ impl DaemonConfig {
     /// What is set of the copies on GPUs.
     pub fn gpu_settings(&self) -> GpuSettings {
         GpuSettings {
-            copy_way: match self.copy_strategy {
-                CopyStrategy::Auto => None,
-                CopyStrategy::Batch => Some(CopyWay::Batch),
-                CopyStrategy::Plain => Some(CopyWay::Plain),
+            strategy: match self.copy_strategy {
+                CopyStrategy::Auto => Strategy::Auto,
+                CopyStrategy::Batch => Strategy::Batch,
+                CopyStrategy::Plain => Strategy::Plain,
+                CopyStrategy::Gather => Strategy::Gather,
             },
             max_rate: self.max_rate_bytes_s,
         }

@@ -99,6 +99,9 @@ pub struct SessionOpened {
     pub lease_ttl_ms: u32,
     #[prost(message, optional, tag = "7")]
     pub limits: ::core::option::Option<Limits>,
+    /// CudaMemory only: a layout whose runs have fewer bytes on average may offer a ring. 0: none is used.
+    #[prost(uint64, tag = "8")]
+    pub ring_below_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Draining {}
@@ -155,6 +158,20 @@ pub struct CudaMemory {
     /// Handles of the interprocess events that transfers name points of the peer's stream by.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub points: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Where the peer can collect blocks, and spread them from.
+    #[prost(message, optional, tag = "4")]
+    pub ring: ::core::option::Option<Ring>,
+}
+/// Slot s holds one page, from s * slot_stride on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Ring {
+    /// Handle of an allocation of its own.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub allocation: ::prost::bytes::Bytes,
+    #[prost(uint32, tag = "2")]
+    pub slots: u32,
+    #[prost(uint64, tag = "3")]
+    pub slot_stride: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GroupLayout {
@@ -204,6 +221,9 @@ pub struct RegisterResponse {
     pub grant_file: ::prost::alloc::string::String,
     #[prost(uint32, tag = "6")]
     pub grant_slots: u32,
+    /// Transfers may go by the ring that was offered; else it is not mapped.
+    #[prost(bool, tag = "7")]
+    pub uses_ring: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LookupRequest {
@@ -354,6 +374,9 @@ pub struct SaveRequest {
     /// CudaMemory only: the index in its points of the one that the daemon waits for before it copies.
     #[prost(uint32, optional, tag = "9")]
     pub point: ::core::option::Option<u32>,
+    /// The ids are slots of the ring, in which the peer collects the blocks before the point.
+    #[prost(bool, tag = "10")]
+    pub in_ring: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SaveResponse {
@@ -398,6 +421,12 @@ pub struct LoadRequest {
     /// As in SaveRequest.
     #[prost(uint32, optional, tag = "9")]
     pub point: ::core::option::Option<u32>,
+    /// The ids are slots of the ring, from which the peer spreads the blocks after the answer. It needs no point.
+    #[prost(bool, tag = "10")]
+    pub in_ring: bool,
+    /// Other calls load more of the lease for this rank. The last one is without, and may name no blocks.
+    #[prost(bool, tag = "11")]
+    pub has_more: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LoadResponse {

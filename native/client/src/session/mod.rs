@@ -114,6 +114,11 @@ impl Session {
         self.opened_at.elapsed()
     }
 
+    /// A layout whose runs have fewer bytes on average may offer a ring.
+    pub(crate) fn ring_below(&self) -> u64 {
+        self.opened.ring_below_bytes
+    }
+
     /// How long a lease lasts that is not renewed.
     pub(crate) fn lease_ttl(&self) -> Duration {
         Duration::from_millis(self.opened.lease_ttl_ms.into())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pegaflow_core::cuda::{Export, StreamPoint};
+use pegaflow_core::cuda::{Export, Gather, StreamPoint};
 use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
 use pegaflow_proto::PROTOCOL_VERSION;
 use pegaflow_proto::limits::{HASH_BYTES_MAX, HASH_BYTES_MIN};
@@ -13,6 +13,7 @@ use pegaflow_proto::v1::{
 };
 use serde::Deserialize;
 
+use super::ring::Ring;
 use crate::error::{ClientError, ClientErrorKind, Result};
 
 /// What a worker is.
@@ -153,7 +154,42 @@ impl EngineLayout {
         Ok(())
     }
 
-    fn memory(&self) -> register_request::Memory {
+    /// A ring for these blocks, where they are on a GPU and their runs are shorter than `below` bytes on average.
+    pub(super) fn ring(&self, below: u64) -> Result<Option<Arc<Ring>>> {
+        let (Some(export), [group]) = (&self.export, self.groups.as_slice()) else {
+            return Ok(None);
+        };
+        let bases: Vec<u64> = export
+            .allocations()
+            .iter()
+            .map(|allocation| allocation.base)
+            .collect();
+        let layers = group.layers.iter().map(|layer| {
+            let base = bases.get(layer.allocation as usize).copied().unwrap_or_default();
+            LayerLayout {
+                name: layer.name.clone(),
+                base_address: base + layer.base_address,
+                block_stride: layer.block_stride,
+                segments: layer
+                    .segments
+                    .iter()
+                    .map(|segment| Segment {
+                        offset: segment.offset,
+                        length: segment.length,
+                    })
+                    .collect(),
+            }
+        });
+        let layout = BlockLayout::new(group.num_blocks, &layers.collect::<Vec<_>>()).map_err(of_core)?;
+        let runs = layout.block_strides().count() as u64;
+        if runs == 0 || layout.page_bytes() / runs >= below {
+            return Ok(None);
+        }
+        let gather = Gather::new(export, &layout).map_err(of_core)?;
+        Ring::open(gather).map(Some)
+    }
+
+    fn memory(&self, ring: Option<&Ring>) -> register_request::Memory {
         let Some(export) = &self.export else {
             return register_request::Memory::Host(v1::HostMemory {});
         };
@@ -167,6 +203,7 @@ impl EngineLayout {
                 .events()
                 .map(|event| Bytes::copy_from_slice(&event.0))
                 .collect(),
+            ring: ring.map(Ring::message),
         })
     }
 
@@ -250,13 +287,18 @@ impl WorkerConfig {
         }
     }
 
-    pub(super) fn register_request(&self, session_id: u64, identity: &EngineIdentity) -> RegisterRequest {
+    pub(super) fn register_request(
+        &self,
+        session_id: u64,
+        identity: &EngineIdentity,
+        ring: Option<&Ring>,
+    ) -> RegisterRequest {
         RegisterRequest {
             session_id,
             namespace: Bytes::copy_from_slice(&identity.namespace),
             hash_bytes: self.layout.hash_bytes,
             groups: self.layout.groups.clone(),
-            memory: Some(self.layout.memory()),
+            memory: Some(self.layout.memory(ring)),
         }
     }
 }

@@ -4,6 +4,7 @@ mod answer;
 mod config;
 mod follow;
 mod registration;
+mod ring;
 mod serve;
 mod state;
 mod transfer;
@@ -23,7 +24,7 @@ use self::answer::Answer;
 use self::config::EngineIdentity;
 use self::registration::Registration;
 use self::state::{Shared, State};
-use self::transfer::Transfer;
+use self::transfer::{Fence, Outcome, Transfer};
 use crate::background::Background;
 use crate::error::{ClientError, ClientErrorKind, Result};
 
@@ -110,12 +111,11 @@ impl WorkerClient {
             .clone()
             .filter(|registration| !registration.session.is_draining())
             .filter(|_| self.is_in_order(point.as_deref()));
-        let issued = registration.and_then(|registration| Some((issue(&registration).ok()?, registration)));
-        let Some((grant, registration)) = issued else {
+        let Some(registration) = registration else {
             state.transfers.skip_save();
             return Ok(None);
         };
-        let request = SaveRequest {
+        let mut request = SaveRequest {
             session_id: registration.session.id(),
             registration_id: registration.id,
             request_id: request_id.to_owned(),
@@ -123,8 +123,9 @@ impl WorkerClient {
             hash_bytes,
             hashes,
             block_ids,
-            grant: Some(message_of(&grant)),
+            grant: None,
             point: point.as_deref().map(StreamPoint::event),
+            in_ring: false,
         };
         let transfer = Transfer {
             request_id: request_id.to_owned(),
@@ -132,6 +133,21 @@ impl WorkerClient {
             blocks: request.block_ids.len() as u32,
             point,
         };
+        if let Some(ring) = registration.by_ring(&transfer) {
+            let call = Arc::clone(&ring).save(request);
+            return Ok(Some(self.follow(
+                state,
+                transfer,
+                Fence::Ring(ring),
+                registration,
+                async { Ok(call.await) },
+            )));
+        }
+        let Ok(grant) = issue(&registration) else {
+            state.transfers.skip_save();
+            return Ok(None);
+        };
+        request.grant = Some(message_of(&grant));
         let mut rpc = registration.session.rpc();
         let call = async move { rpc.save(request).await };
         Ok(Some(self.start(state, transfer, grant, registration, call)))
@@ -171,11 +187,7 @@ impl WorkerClient {
                 .transfers
                 .begin_failed(transfer, "too many points of this worker's stream are in use"));
         }
-        let grant = match issue(&registration) {
-            Ok(grant) => grant,
-            Err(message) => return Ok(state.transfers.begin_failed(transfer, message)),
-        };
-        let request = LoadRequest {
+        let mut request = LoadRequest {
             session_id: registration.session.id(),
             registration_id: registration.id,
             request_id: request_id.to_owned(),
@@ -183,9 +195,24 @@ impl WorkerClient {
             lease_boot_id: boot_id,
             first,
             block_ids,
-            grant: Some(message_of(&grant)),
+            grant: None,
             point: point.as_deref().map(StreamPoint::event),
+            in_ring: false,
+            has_more: false,
         };
+        if let Some(ring) = registration.by_ring(&transfer) {
+            let call = Arc::clone(&ring).load(request);
+            return Ok(
+                self.follow(state, transfer, Fence::Ring(ring), registration, async {
+                    Ok(call.await)
+                }),
+            );
+        }
+        let grant = match issue(&registration) {
+            Ok(grant) => grant,
+            Err(message) => return Ok(state.transfers.begin_failed(transfer, message)),
+        };
+        request.grant = Some(message_of(&grant));
         let mut rpc = registration.session.rpc();
         let call = async move { rpc.load(request).await };
         Ok(self.start(state, transfer, grant, registration, call))
@@ -194,22 +221,13 @@ impl WorkerClient {
     /// Makes the call of a transfer, and follows it to its end.
     fn start<A: Answer>(
         &self,
-        mut state: MutexGuard<'_, State>,
+        state: MutexGuard<'_, State>,
         transfer: Transfer,
         grant: IssuedGrant,
         registration: Arc<Registration>,
         call: impl Future<Output = std::result::Result<Response<A>, Status>> + Send + 'static,
     ) -> u64 {
         let session = Arc::clone(&registration.session);
-        let bytes = u64::from(transfer.blocks) * registration.page_bytes;
-        // Where the GPU has something to end first, the answer may be far.
-        let point = transfer.point.as_ref().map(Arc::downgrade);
-        let is_near = move || {
-            let point = point.as_ref().and_then(Weak::upgrade);
-            point.is_some_and(|point| point.has_passed())
-        };
-        let (id, revoked) = state.transfers.begin(transfer, grant, registration);
-        drop(state);
         let answered = async move {
             let answer = call
                 .await
@@ -218,6 +236,27 @@ impl WorkerClient {
             session.observe_boot(answer.boot_id());
             Ok(answer.outcome())
         };
+        self.follow(state, transfer, Fence::Grant(grant), registration, answered)
+    }
+
+    /// Follows a transfer to its end.
+    fn follow(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        transfer: Transfer,
+        fence: Fence,
+        registration: Arc<Registration>,
+        answered: impl Future<Output = std::result::Result<Outcome, Status>> + Send + 'static,
+    ) -> u64 {
+        let bytes = u64::from(transfer.blocks) * registration.page_bytes;
+        // Where the GPU has something to end first, the answer may be far.
+        let point = transfer.point.as_ref().map(Arc::downgrade);
+        let is_near = move || {
+            let point = point.as_ref().and_then(Weak::upgrade);
+            point.is_some_and(|point| point.has_passed())
+        };
+        let (id, revoked) = state.transfers.begin(transfer, fence, registration);
+        drop(state);
         self.background.spawn(follow::follow(
             Arc::clone(&self.shared),
             id,

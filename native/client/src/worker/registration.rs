@@ -10,6 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{PTracer, Pid, set_ptracer};
 use tokio::time::timeout;
 
+use super::ring::{Ring, RingTransfer};
+use super::transfer::Transfer;
 use crate::error::{ClientError, ClientErrorKind, Result};
 use crate::session::{Session, identity, of_core, overdue, refused};
 
@@ -23,11 +25,17 @@ pub(super) struct Registration {
     pub(super) grants: Arc<GrantPool>,
     /// Of one block.
     pub(super) page_bytes: u64,
+    /// By which its transfers go, where the daemon takes it.
+    ring: Option<Arc<Ring>>,
 }
 
 impl Registration {
-    /// Registers this process's memory, and opens the grant file.
-    pub(super) async fn new(session: &Arc<Session>, request: RegisterRequest) -> Result<Self> {
+    /// Registers this process's memory, of which `ring` is what the request offers, and opens the grant file.
+    pub(super) async fn new(
+        session: &Arc<Session>,
+        request: RegisterRequest,
+        ring: Option<Arc<Ring>>,
+    ) -> Result<Self> {
         allow_copies_by(session.daemon().identity().pid)?;
         let answer = timeout(DEADLINE, session.rpc().register(request))
             .await
@@ -48,7 +56,23 @@ impl Registration {
             id: answer.registration_id,
             grants,
             page_bytes: answer.page_bytes,
+            ring: ring.filter(|_| answer.uses_ring),
         })
+    }
+
+    /// Whether transfers go by the ring.
+    pub(super) fn uses_ring(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// The way by the ring, for a transfer that may take it.
+    pub(super) fn by_ring(self: &Arc<Self>, transfer: &Transfer) -> Option<Arc<RingTransfer>> {
+        let (ring, point) = (self.ring.as_ref()?, transfer.point.as_ref()?);
+        Some(RingTransfer::new(
+            Arc::clone(ring),
+            Arc::clone(self),
+            Arc::clone(point),
+        ))
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use super::config::EngineIdentity;
 use super::registration::Registration;
+use super::ring::Ring;
 use super::state::Shared;
 use crate::error::{ClientError, ClientErrorKind, Result};
 use crate::session::{Role, Session};
@@ -27,9 +28,14 @@ impl Role for WorkerRole {
     }
 
     async fn opened(&self, session: &Arc<Session>) -> Result<()> {
-        let request = self.shared.config.register_request(session.id(), &self.identity);
-        let registration = Registration::new(session, request).await?;
+        let ring = self.ring(session.ring_below());
+        let config = &self.shared.config;
+        let request = config.register_request(session.id(), &self.identity, ring.as_deref());
+        let registration = Registration::new(session, request, ring).await?;
         let mut state = self.shared.lock();
+        if !registration.uses_ring() {
+            state.ring = None;
+        }
         state.registration = Some(Arc::new(registration));
         state.last_error = None;
         state.attaches += 1;
@@ -54,6 +60,23 @@ impl Role for WorkerRole {
             tracing::warn!(%error, "this worker is not registered; serving without the cache");
             state.last_error = Some(error.message().to_owned());
         }
+    }
+}
+
+impl WorkerRole {
+    /// The ring, which is made when a daemon asks for one; None where there is none to make, or no room for it.
+    fn ring(&self, below: u64) -> Option<Arc<Ring>> {
+        let made = self.shared.lock().ring.clone();
+        if made.is_some() || below == 0 {
+            return made;
+        }
+        let made = self.shared.config.layout.ring(below);
+        let ring = made.unwrap_or_else(|error| {
+            tracing::warn!(%error, "this worker's blocks are copied without a ring");
+            None
+        })?;
+        self.shared.lock().ring = Some(Arc::clone(&ring));
+        Some(ring)
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::config::{EngineIdentity, WorkerConfig};
 use super::registration::Registration;
+use super::ring::Ring;
 use super::transfer::Transfers;
 
 /// A client's shared half.
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub(super) last_error: Option<String>,
     pub(super) attaches: u64,
     pub(super) transfers: Transfers,
+    /// Kept for as long as daemons use it.
+    pub(super) ring: Option<Arc<Ring>>,
 }
 
 impl Shared {

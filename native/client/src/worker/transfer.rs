@@ -10,6 +10,7 @@ use pegaflow_core::grant::{IssuedGrant, Revoke};
 use tokio::sync::Notify;
 
 use super::registration::Registration;
+use super::ring::RingTransfer;
 
 /// Which way a transfer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +70,20 @@ pub(super) struct Transfer {
     pub(super) point: Option<Arc<StreamPoint>>,
 }
 
+/// What says whether somebody can still touch a transfer's blocks.
+#[derive(Debug)]
+pub(super) enum Fence {
+    /// The daemon touches them, with this leave.
+    Grant(IssuedGrant),
+    /// Kernels of this process do.
+    Ring(Arc<RingTransfer>),
+}
+
 #[derive(Debug)]
 struct Active {
     transfer: Transfer,
     started: Instant,
-    grant: IssuedGrant,
+    fence: Fence,
     registration: Arc<Registration>,
     /// The caller revoked it while a batch was being copied.
     revoked: Arc<Notify>,
@@ -106,7 +116,7 @@ impl Transfers {
     pub(super) fn begin(
         &mut self,
         transfer: Transfer,
-        grant: IssuedGrant,
+        fence: Fence,
         registration: Arc<Registration>,
     ) -> (u64, Arc<Notify>) {
         let id = self.next_id();
@@ -115,7 +125,7 @@ impl Transfers {
         let active = Active {
             transfer,
             started: Instant::now(),
-            grant,
+            fence,
             registration,
             revoked: Arc::clone(&revoked),
         };
@@ -148,14 +158,17 @@ impl Transfers {
         let Some(active) = self.active.get(&id) else {
             return true;
         };
-        let is_free = match (active.grant.revoke(), active.transfer.kind) {
-            (Ok(Revoke::Free), _) => true,
-            // The daemon only reads, and seals nothing that it read after the revoke.
-            (Ok(Revoke::Taken), TransferKind::Save) => true,
-            // A process that cannot be looked at counts as living.
-            (Ok(Revoke::Taken) | Err(_), _) => {
-                active.registration.session.daemon().has_ended().unwrap_or(false)
-            }
+        let is_free = match &active.fence {
+            Fence::Ring(ring) => ring.revoke(),
+            Fence::Grant(grant) => match (grant.revoke(), active.transfer.kind) {
+                (Ok(Revoke::Free), _) => true,
+                // The daemon only reads, and seals nothing that it read after the revoke.
+                (Ok(Revoke::Taken), TransferKind::Save) => true,
+                // A process that cannot be looked at counts as living.
+                (Ok(Revoke::Taken) | Err(_), _) => {
+                    active.registration.session.daemon().has_ended().unwrap_or(false)
+                }
+            },
         };
         if is_free && let Some(active) = self.active.remove(&id) {
             self.counters.revokes += 1;
@@ -196,7 +209,10 @@ impl Transfers {
     }
 
     fn end(&mut self, id: u64, active: Active, outcome: Outcome) {
-        if let Err(error) = active.grant.settle() {
+        // The parts of one by the ring have grants of their own.
+        if let Fence::Grant(grant) = active.fence
+            && let Err(error) = grant.settle()
+        {
             tracing::warn!(%error, "a grant slot is lost until the next registration");
         }
         self.push_end(id, active.transfer, active.started.elapsed(), outcome);

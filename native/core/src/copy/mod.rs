@@ -57,6 +57,12 @@ pub trait CopyEngine: Send + Sync {
         1
     }
 
+    /// The slots of a ring as blocks, where the engine collects its blocks in one and spreads them from there. Its pages are those
+    /// of the blocks.
+    fn ring(&self) -> Option<&dyn CopyEngine> {
+        None
+    }
+
     /// Points of its stream that the engine can name; none where its memory is complete whenever it asks.
     fn points(&self) -> u32 {
         0

@@ -8,8 +8,8 @@ use std::panic;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdeviceptr, CUevent, CUipcEventHandle, CUipcMemHandle, CUmemcpyAttributes,
-    CUstream, CUuuid, culib, is_culib_present,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUipcEventHandle, CUipcMemHandle,
+    CUmemcpyAttributes, CUmodule, CUstream, CUuuid, culib, is_culib_present,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -82,6 +82,9 @@ calls! {
     context_push = "cuCtxPushCurrent_v2" (CUcontext);
     context_pop = "cuCtxPopCurrent_v2" (*mut CUcontext);
     stream_create = "cuStreamCreate" (*mut CUstream, c_uint);
+    stream_create_with_priority = "cuStreamCreateWithPriority" (*mut CUstream, c_uint, c_int);
+    stream_wait = "cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+    priority_range = "cuCtxGetStreamPriorityRange" (*mut c_int, *mut c_int);
     stream_destroy = "cuStreamDestroy_v2" (CUstream);
     event_create = "cuEventCreate" (*mut CUevent, c_uint);
     event_record = "cuEventRecord" (CUevent, CUstream);
@@ -100,8 +103,15 @@ calls! {
     host_unregister = "cuMemHostUnregister" (*mut c_void);
     host_allocate = "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
     host_free = "cuMemFreeHost" (*mut c_void);
+    copy_in = "cuMemcpyHtoD_v2" (CUdeviceptr, *const c_void, usize);
     copy_to_device = "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
     copy_to_host = "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
+    module_load = "cuModuleLoadData" (*mut CUmodule, *const c_void);
+    module_function = "cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
+    module_unload = "cuModuleUnload" (CUmodule);
+    launch = "cuLaunchKernel" (
+        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
+    );
 }
 
 /// The driver, opened at the first call and initialised.

@@ -10,6 +10,7 @@ use cudarc::driver::sys::{CUevent, CUipcEventHandle, CUstream};
 use super::driver::{NOT_READY, SUCCESS};
 use super::gpu::Gpu;
 use super::ipc::{EventHandle, of_driver};
+use super::queue::Queue;
 use crate::error::Result;
 use crate::pause;
 
@@ -76,6 +77,15 @@ impl Event {
         // SAFETY: the event is open; the driver answers a stream that is none, or another context's, with an error.
         let code = unsafe { (self.gpu.calls.event_record)(self.event, stream) };
         self.gpu.calls.check("record an event", code)
+    }
+
+    /// Has the queue do nothing more before the GPU has come to the event.
+    pub(super) fn hold(&self, queue: &Queue) -> Result<()> {
+        let _entered = self.gpu.enter()?;
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: both are open.
+        let code = unsafe { (self.gpu.calls.stream_wait)(queue.stream(), self.event, 0) };
+        self.gpu.calls.check("have a stream wait for another", code)
     }
 
     /// Whether the GPU has come to the event.

@@ -12,6 +12,7 @@ use super::driver::{Calls, SUCCESS, driver};
 use super::event::{EVENTS, Event};
 use super::gpu::{Gpu, GpuUuid};
 use super::ipc::{EventHandle, MemoryHandle, of_driver};
+use super::queue::Queue;
 use crate::error::{Error, ErrorKind, Result};
 
 /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`, `_IS_LEGACY_CUDA_IPC_CAPABLE` and `_MEMPOOL_HANDLE`.
@@ -51,6 +52,15 @@ impl StreamPoint {
     pub fn has_passed(&self) -> bool {
         let event = self.export.events.get(self.event as usize);
         event.is_some_and(|(event, _)| event.has_passed().unwrap_or(false))
+    }
+
+    /// Has the queue do nothing more before the stream has come to it. **Both are this process's**: a stream must never wait for
+    /// another one.
+    pub(super) fn hold(&self, queue: &Queue) -> Result<()> {
+        let Some((event, _)) = self.export.events.get(self.event as usize) else {
+            return Ok(());
+        };
+        event.hold(queue)
     }
 
     /// The number of its event among [`Export::events`].
@@ -105,6 +115,10 @@ impl Export {
     /// The GPU.
     pub fn uuid(&self) -> GpuUuid {
         self.gpu.uuid()
+    }
+
+    pub(super) fn gpu(&self) -> &Arc<Gpu> {
+        &self.gpu
     }
 
     /// The allocations, in the order in which they were found.
@@ -199,7 +213,7 @@ fn allocation_of(calls: &Calls, address: CUdeviceptr) -> Result<ExportedAllocati
     })
 }
 
-fn handle_of(calls: &Calls, base: CUdeviceptr) -> Result<MemoryHandle> {
+pub(super) fn handle_of(calls: &Calls, base: CUdeviceptr) -> Result<MemoryHandle> {
     let mut handle = CUipcMemHandle { reserved: [0; 64] };
     #[expect(unsafe_code, reason = "a call of the driver")]
     // SAFETY: writes to a variable of ours.

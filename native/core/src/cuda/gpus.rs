@@ -11,7 +11,7 @@ use super::gpu::{Gpu, GpuUuid};
 use super::pace::Pace;
 use super::pinned::PinnedPool;
 use super::round_trip::round_trips;
-use super::settings::{CopyWay, GpuSettings};
+use super::settings::{CopyStrategy, CopyWay, GpuSettings};
 use super::staging::Staging;
 use super::stream::Direction;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,8 +23,8 @@ pub(crate) struct Device {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) pool: Arc<PinnedPool>,
     pub(crate) pace: Pace,
-    /// What is set; None: to be measured.
-    pub(crate) copy_way: Option<CopyWay>,
+    /// What is set.
+    pub(crate) strategy: CopyStrategy,
     engines: Mutex<Vec<Weak<Mutex<EngineSnapshot>>>>,
     self_tests: Vec<SelfTest>,
     to_host: Mutex<Staging>,
@@ -45,7 +45,7 @@ impl Device {
             to_device: Mutex::new(Staging::new(&gpu)?),
             pool: Arc::clone(pool),
             pace: Pace::new(settings.max_rate),
-            copy_way: settings.copy_way,
+            strategy: settings.strategy,
             engines: Mutex::default(),
             gpu,
             closing,
@@ -120,6 +120,17 @@ pub struct EngineSnapshot {
     pub copy_way: CopyWay,
     /// Bytes per second of each way that was measured.
     pub measured: Vec<(CopyWay, f64)>,
+    /// The ring by which they go.
+    pub ring: Option<RingSnapshot>,
+}
+
+/// A ring in which an engine collects its blocks, for operators.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RingSnapshot {
+    /// Its bytes, of the engine's memory.
+    pub bytes: u64,
+    /// Bytes per second that were measured out of it.
+    pub bytes_s: f64,
 }
 
 /// The GPUs at one time, for operators.

@@ -2,17 +2,19 @@
 //! and with no GPU.
 //!
 //! The daemon's side is [`Gpus`]: contexts, streams, mapped memory of engines and the pinned pool. An engine's side is
-//! [`Export`]: handles of its memory, and events that say how far its stream is.
+//! [`Export`]: handles of its memory, and events that say how far its stream is; and [`Gather`].
 
 mod device_memory;
 mod driver;
 mod event;
 mod export;
+mod gather;
 mod gpu;
 mod gpus;
 mod ipc;
 mod pace;
 mod pinned;
+mod queue;
 mod round_trip;
 mod settings;
 mod staging;
@@ -23,10 +25,11 @@ mod tests;
 
 pub use event::EVENTS;
 pub use export::{Export, ExportedAllocation, StreamPoint};
+pub use gather::{Gather, PAGES_PER_MOVE, RING_BYTES, Ring, Scatter};
 pub use gpu::{Gpu, GpuUuid};
-pub use gpus::{EngineSnapshot, GpuSnapshot, Gpus, GpusSnapshot};
+pub use gpus::{EngineSnapshot, GpuSnapshot, Gpus, GpusSnapshot, RingSnapshot};
 pub use ipc::{EventHandle, HANDLE_BYTES, MemoryHandle};
-pub use settings::{CopyWay, GpuSettings};
+pub use settings::{CopyStrategy, CopyWay, GpuSettings};
 
 pub(crate) use driver::end_process;
 pub(crate) use gpus::Device;

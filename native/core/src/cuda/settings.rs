@@ -19,11 +19,40 @@ impl CopyWay {
     }
 }
 
+/// How blocks of an engine come to their pages, and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CopyStrategy {
+    /// What is fastest for each layout, measured when an engine registers.
+    #[default]
+    Auto,
+    /// As the blocks are, in batches.
+    Batch,
+    /// As the blocks are, run by run.
+    Plain,
+    /// By a ring in which the engine collects them, where it can.
+    Gather,
+}
+
+/// Runs of a layout that are shorter than this on average are worth a try with a ring: longer ones keep the link at least half
+/// busy.
+const RUN_WORTH_A_RING: u64 = 32 << 10;
+
+impl CopyStrategy {
+    /// A layout whose runs have fewer bytes on average is offered a ring.
+    pub fn ring_below(self) -> u64 {
+        match self {
+            Self::Auto => RUN_WORTH_A_RING,
+            Self::Batch | Self::Plain => 0,
+            Self::Gather => u64::MAX,
+        }
+    }
+}
+
 /// Settings of the copies on all GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GpuSettings {
-    /// None: the faster one for each layout, measured when an engine registers.
-    pub copy_way: Option<CopyWay>,
+    /// How blocks are copied.
+    pub strategy: CopyStrategy,
     /// The most bytes per second on one GPU, both directions together.
     pub max_rate: Option<u64>,
 }

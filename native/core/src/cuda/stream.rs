@@ -77,7 +77,9 @@ impl Streams {
             Err(error) if way == CopyWay::Batch && error.kind() != ErrorKind::GpuLost => {
                 let copied = stream.copy(CopyWay::Plain, pieces);
                 if copied.is_ok() {
-                    tracing::warn!("the driver refused a batch of copies, which were then made one by one: {error}");
+                    tracing::warn!(
+                        "the driver refused a batch of copies, which were then made one by one: {error}"
+                    );
                 }
                 copied.map(|()| CopyWay::Plain)
             }

@@ -117,6 +117,11 @@ impl BlockLayout {
         ))
     }
 
+    /// For each run of a block, the bytes from it to the same run of the next block.
+    pub fn block_strides(&self) -> impl Iterator<Item = u64> + '_ {
+        self.runs.iter().map(|run| run.block_stride)
+    }
+
     /// What to copy for one block, in page order; segments that are neighbours in memory and in the page are one run.
     pub fn copy_runs(&self, block: u32) -> Result<impl Iterator<Item = CopyRun> + '_> {
         if block >= self.num_blocks {

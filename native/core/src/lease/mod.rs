@@ -156,7 +156,8 @@ impl LeaseTable {
         Some(self.leases.lock().by_id.get(&lease)?.owner)
     }
 
-    /// Begins the one load of this rank: blocks `first..first + count` of the lease.
+    /// Begins the one load of this rank: blocks `first..first + count` of the lease. With `has_more` it is a part of it, of which
+    /// others come: the last one is without.
     ///
     /// # Errors
     /// `NotFound` for a lease that has ended, `Conflict` for a rank that has begun already,
@@ -167,6 +168,7 @@ impl LeaseTable {
         rank: u32,
         first: u32,
         count: u32,
+        has_more: bool,
     ) -> Result<LoadPass> {
         let mut leases = self.leases.lock();
         let Some(entry) = leases.by_id.get_mut(&lease) else {
@@ -191,7 +193,12 @@ impl LeaseTable {
             );
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        if !entry.begun.insert(rank) {
+        let is_first = if has_more {
+            !entry.begun.contains(&rank)
+        } else {
+            entry.begun.insert(rank)
+        };
+        if !is_first {
             let message = format!("rank {rank} has loaded lease {lease} already: look the blocks up again");
             return Err(Error::new(ErrorKind::Conflict, message));
         }
@@ -201,6 +208,7 @@ impl LeaseTable {
             hits: entry.hits.clone(),
             first,
             count,
+            is_last: !has_more,
         })
     }
 

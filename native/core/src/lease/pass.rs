@@ -8,8 +8,8 @@ use crate::sync::Arc;
 
 /// A load under way.
 ///
-/// Pins its blocks by itself, so that the end of the lease never frees a page under a copy; when it is dropped the
-/// rank has had its load, and the lease ends with the last rank.
+/// Pins its blocks by itself, so that the end of the lease never frees a page under a copy; when the last part of a
+/// rank's load is dropped the rank has had it, and the lease ends with the last rank.
 #[derive(Debug)]
 pub struct LoadPass {
     pub(super) table: Arc<LeaseTable>,
@@ -17,6 +17,7 @@ pub struct LoadPass {
     pub(super) hits: Hits,
     pub(super) first: usize,
     pub(super) count: usize,
+    pub(super) is_last: bool,
 }
 
 impl LoadPass {
@@ -54,6 +55,8 @@ impl LoadPass {
 
 impl Drop for LoadPass {
     fn drop(&mut self) {
-        self.table.end_load(self.lease);
+        if self.is_last {
+            self.table.end_load(self.lease);
+        }
     }
 }

@@ -62,13 +62,13 @@ fn a_lease_ends_when_every_rank_has_loaded() {
     for rank in [2, 0, 1] {
         assert_eq!(leased.table.owner(lease), Some(OWNER));
         assert_eq!(leased.pinned(), 3);
-        let pass = leased.table.begin_load(lease, rank, 0, 3).unwrap();
+        let pass = leased.table.begin_load(lease, rank, 0, 3, false).unwrap();
         assert_eq!(pass.len(), 3);
     }
     assert_eq!(leased.table.owner(lease), None);
     assert_eq!(leased.pinned(), 0);
     assert_eq!(
-        leased.table.begin_load(lease, 0, 0, 3).unwrap_err().kind(),
+        leased.table.begin_load(lease, 0, 0, 3, false).unwrap_err().kind(),
         ErrorKind::NotFound
     );
     let counts = leased.table.snapshot(leased.start);
@@ -79,7 +79,7 @@ fn a_lease_ends_when_every_rank_has_loaded() {
 fn a_lease_whose_ranks_load_at_once_ends_with_the_last() {
     let leased = Leased::new(1);
     let lease = leased.grant(2);
-    let passes = [0, 1].map(|rank| leased.table.begin_load(lease, rank, 0, 1).unwrap());
+    let passes = [0, 1].map(|rank| leased.table.begin_load(lease, rank, 0, 1, false).unwrap());
     let [first, second] = passes;
     drop(second);
     assert_eq!(leased.table.owner(lease), Some(OWNER));
@@ -91,13 +91,13 @@ fn a_lease_whose_ranks_load_at_once_ends_with_the_last() {
 fn a_rank_loads_once_whatever_came_of_it() {
     let leased = Leased::new(2);
     let lease = leased.grant(2);
-    let pass = leased.table.begin_load(lease, 1, 0, 2).unwrap();
+    let pass = leased.table.begin_load(lease, 1, 0, 2, false).unwrap();
     assert_eq!(
-        leased.table.begin_load(lease, 1, 0, 2).unwrap_err().kind(),
+        leased.table.begin_load(lease, 1, 0, 2, false).unwrap_err().kind(),
         ErrorKind::Conflict
     );
     drop(pass);
-    let error = leased.table.begin_load(lease, 1, 0, 2).unwrap_err();
+    let error = leased.table.begin_load(lease, 1, 0, 2, false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("rank 1"), "{error}");
 }
@@ -107,10 +107,13 @@ fn a_refused_load_burns_nothing() {
     let leased = Leased::new(2);
     let lease = leased.grant(1);
     for (rank, first, count) in [(1, 0, 2), (0, 0, 3), (0, 2, 1), (0, u32::MAX, u32::MAX)] {
-        let error = leased.table.begin_load(lease, rank, first, count).unwrap_err();
+        let error = leased
+            .table
+            .begin_load(lease, rank, first, count, false)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
-    assert_eq!(leased.table.begin_load(lease, 0, 0, 2).unwrap().len(), 2);
+    assert_eq!(leased.table.begin_load(lease, 0, 0, 2, false).unwrap().len(), 2);
 }
 
 #[test]
@@ -118,13 +121,13 @@ fn a_load_of_a_run_has_the_pages_of_that_run() {
     let leased = Leased::new(5);
     let lease = leased.grant(2);
     let hits = leased.hits();
-    let pass = leased.table.begin_load(lease, 0, 2, 2).unwrap();
+    let pass = leased.table.begin_load(lease, 0, 2, 2, false).unwrap();
     assert_eq!(
         [pass.page(0, 0), pass.page(1, 0)],
         [hits.page(2, 0), hits.page(3, 0)]
     );
     assert_eq!((pass.page(2, 0), pass.page(0, 1)), (None, None));
-    assert!(leased.table.begin_load(lease, 1, 5, 0).unwrap().is_empty());
+    assert!(leased.table.begin_load(lease, 1, 5, 0, false).unwrap().is_empty());
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn a_load_keeps_its_pages_when_its_lease_ends_under_it() {
     ];
     for end in ends {
         let lease = leased.grant(2);
-        let pass = leased.table.begin_load(lease, 0, 0, 4).unwrap();
+        let pass = leased.table.begin_load(lease, 0, 0, 4, false).unwrap();
         end(&leased, lease);
         assert_eq!(leased.table.owner(lease), None);
         leased.press();
@@ -271,7 +274,11 @@ fn ends_that_race_add_up_and_leave_nothing_pinned() {
                 1 => drop(leased.table.release(OWNER, lease)),
                 2 => drop(leased.table.expire(leased.start + LEASE_TTL)),
                 3 => drop(leased.table.end_owner(OWNER)),
-                _ => drop(leased.table.begin_load(lease, rand::random_range(0..2), 0, 3)),
+                _ => drop(
+                    leased
+                        .table
+                        .begin_load(lease, rand::random_range(0..2), 0, 3, false),
+                ),
             }
         }
     };
@@ -308,7 +315,7 @@ proptest! {
                 2 => leased.table.end_owner(OWNER) as u32,
                 _ => {
                     let was_held = leased.table.owner(lease).is_some();
-                    drop(leased.table.begin_load(lease, rank, 0, 2));
+                    drop(leased.table.begin_load(lease, rank, 0, 2, false));
                     u32::from(was_held && leased.table.owner(lease).is_none())
                 }
             };

@@ -6,7 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use pegaflow_core::copy::CudaMemory;
-use pegaflow_core::cuda::{EventHandle, Export, GpuUuid, MemoryHandle, StreamPoint};
+use pegaflow_core::cuda::{EventHandle, Export, Gather, GpuUuid, MemoryHandle, Ring, StreamPoint};
+use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
 use pegaflow_core::process::PeerProcess;
 
 use crate::device::Device;
@@ -45,6 +46,9 @@ enum Ask {
     BeBusy,
     Record,
     DropPoints,
+    OpenRing,
+    Gather,
+    Scatter,
 }
 
 /// The engine's `main`: ends when its pipe does.
@@ -54,6 +58,7 @@ pub(crate) fn serve() {
     // The last one: the driver has room for some thousand events of a process.
     let mut exported: Option<Arc<Export>> = None;
     let mut points: Vec<StreamPoint> = Vec::new();
+    let mut gather: Option<Gather> = None;
     let mut ask = [0];
     while asked.read_exact(&mut ask).is_ok() {
         let (first, second) = (number(&mut asked), number(&mut asked));
@@ -94,6 +99,39 @@ pub(crate) fn serve() {
                 points.extend(point);
                 event.to_le_bytes().to_vec()
             }
+            ask if ask == Ask::OpenRing as u8 => {
+                let export = exported.as_ref().unwrap();
+                let opened = Gather::new(export, &layout_of(&payload, first as u32)).unwrap();
+                let Ring {
+                    handle,
+                    slots,
+                    slot_stride,
+                } = opened.ring();
+                gather = Some(opened);
+                let mut said = handle.0.to_vec();
+                said.extend(slots.to_le_bytes());
+                said.extend(slot_stride.to_le_bytes());
+                said
+            }
+            ask if ask == Ask::Gather as u8 => {
+                let export = exported.as_ref().unwrap();
+                let after = export.record(device.stream.addr() as u64).unwrap().unwrap();
+                let point = gather.as_ref().unwrap().gather(&pairs_of(&payload), &after);
+                let point = point.unwrap().unwrap();
+                let event = point.event();
+                points.push(point);
+                event.to_le_bytes().to_vec()
+            }
+            ask if ask == Ask::Scatter as u8 => {
+                let export = exported.as_ref().unwrap();
+                let after = export.record(device.stream.addr() as u64).unwrap().unwrap();
+                let scatter = gather.as_ref().unwrap().scatter(&pairs_of(&payload), &after);
+                let scatter = scatter.unwrap();
+                while !scatter.has_ended().unwrap() {
+                    std::thread::yield_now();
+                }
+                Vec::new()
+            }
             _ => {
                 points.clear();
                 Vec::new()
@@ -101,6 +139,36 @@ pub(crate) fn serve() {
         };
         send(&mut answer, &said);
     }
+}
+
+/// Layers as `Engine::open_ring` writes them.
+fn layout_of(payload: &[u8], num_blocks: u32) -> BlockLayout {
+    let mut words = payload
+        .chunks(8)
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+    let mut layers = Vec::new();
+    while let Some(base_address) = words.next() {
+        let (block_stride, segments) = (words.next().unwrap(), words.next().unwrap());
+        let segments = (0..segments).map(|_| Segment {
+            offset: words.next().unwrap(),
+            length: words.next().unwrap(),
+        });
+        layers.push(LayerLayout {
+            name: format!("layers.{base_address}"),
+            base_address,
+            block_stride,
+            segments: segments.collect(),
+        });
+    }
+    BlockLayout::new(num_blocks, &layers).unwrap()
+}
+
+fn pairs_of(payload: &[u8]) -> Vec<(u32, u32)> {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+    payload
+        .chunks(8)
+        .map(|pair| (word(&pair[..4]), word(&pair[4..])))
+        .collect()
 }
 
 fn describe(export: &Export, address: u64) -> Vec<u8> {
@@ -135,9 +203,15 @@ impl Exported {
                 gpu: GpuUuid(said[..16].try_into().unwrap()),
                 allocations: vec![MemoryHandle(said[32..96].try_into().unwrap())],
                 events: events.collect(),
+                ring: None,
             },
         }
     }
+}
+
+fn bytes_of(pages: &[(u32, u32)]) -> Vec<u8> {
+    let words = pages.iter().flat_map(|&(block, slot)| [block, slot]);
+    words.flat_map(u32::to_le_bytes).collect()
 }
 
 /// A living engine; killed when dropped.
@@ -203,6 +277,39 @@ impl Engine {
     pub(crate) fn record(&self) -> Option<u32> {
         let said = self.ask(Ask::Record, 0, 0, &[]);
         Some(u32::from_le_bytes(said.try_into().unwrap())).filter(|&event| event != u32::MAX)
+    }
+
+    /// A ring for blocks of these layers, whose addresses are the engine's.
+    pub(crate) fn open_ring(&self, num_blocks: u32, layers: &[LayerLayout]) -> Ring {
+        let mut payload = Vec::new();
+        for layer in layers {
+            let segments = layer.segments.iter();
+            let head = [
+                layer.base_address,
+                layer.block_stride,
+                layer.segments.len() as u64,
+            ];
+            let words = head
+                .into_iter()
+                .chain(segments.flat_map(|segment| [segment.offset, segment.length]));
+            payload.extend(words.flat_map(u64::to_le_bytes));
+        }
+        let said = self.ask(Ask::OpenRing, num_blocks.into(), 0, &payload);
+        Ring {
+            handle: MemoryHandle(said[..64].try_into().unwrap()),
+            slots: u32::from_le_bytes(said[64..68].try_into().unwrap()),
+            slot_stride: u64::from_le_bytes(said[68..].try_into().unwrap()),
+        }
+    }
+
+    /// Collects blocks in slots; the event of the point behind it.
+    pub(crate) fn gather(&self, pages: &[(u32, u32)]) -> u32 {
+        u32::from_le_bytes(self.ask(Ask::Gather, 0, 0, &bytes_of(pages)).try_into().unwrap())
+    }
+
+    /// Spreads slots to blocks, and waits for the end.
+    pub(crate) fn scatter(&self, pages: &[(u32, u32)]) {
+        self.ask(Ask::Scatter, 0, 0, &bytes_of(pages));
     }
 
     pub(crate) fn drop_points(&self) {

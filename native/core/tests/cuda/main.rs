@@ -13,6 +13,7 @@ mod engine;
 mod memory;
 mod points;
 mod pool;
+mod ring;
 #[path = "../../src/copy/tests/shapes.rs"]
 mod shapes;
 #[path = "../../src/copy/tests/stage.rs"]
@@ -91,6 +92,18 @@ fn main() {
         test(
             "copies_stay_below_a_rate_that_is_set",
             ways::copies_stay_below_a_rate_that_is_set,
+        ),
+        test(
+            "blocks_collected_by_the_engine_pass_the_suite",
+            ring::blocks_collected_by_the_engine_pass_the_suite,
+        ),
+        test(
+            "a_ring_is_used_where_it_is_set_and_shown",
+            ring::a_ring_is_used_where_it_is_set_and_shown,
+        ),
+        test(
+            "a_gather_waits_for_the_engines_stream_and_its_point_for_the_gather",
+            ring::a_gather_waits_for_the_engines_stream_and_its_point_for_the_gather,
         ),
     ];
     if stand_in::is_used() {

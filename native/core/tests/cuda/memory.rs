@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pegaflow_core::copy::{CopyEngine, CudaCopyEngine, CudaLayer, SavePage};
+use pegaflow_core::copy::{CopyEngine, CudaCopyEngine, CudaLayer, CudaMemory, SavePage};
 use pegaflow_core::cuda::GpuUuid;
 use pegaflow_core::error::{ErrorKind, Result};
 use pegaflow_core::layout::{LayerLayout, Segment};
@@ -33,6 +33,30 @@ impl<'a> DeviceMemory<'a> {
     }
 
     pub(crate) fn open(&self, num_blocks: u32, layers: Vec<LayerLayout>) -> Result<CudaCopyEngine> {
+        self.open_memory(&self.exported.memory, num_blocks, layers)
+    }
+
+    /// With a ring of the engine.
+    pub(crate) fn open_with_ring(&self, num_blocks: u32, layers: Vec<LayerLayout>) -> Result<CudaCopyEngine> {
+        let Exported {
+            address,
+            offset,
+            mut memory,
+        } = self.exported.clone();
+        let mut own = layers.clone();
+        for layer in &mut own {
+            layer.base_address = layer.base_address - offset + address;
+        }
+        memory.ring = Some(self.engine.open_ring(num_blocks, &own));
+        self.open_memory(&memory, num_blocks, layers)
+    }
+
+    fn open_memory(
+        &self,
+        memory: &CudaMemory,
+        num_blocks: u32,
+        layers: Vec<LayerLayout>,
+    ) -> Result<CudaCopyEngine> {
         let layers = layers
             .into_iter()
             .map(|layout| CudaLayer {
@@ -41,13 +65,7 @@ impl<'a> DeviceMemory<'a> {
             })
             .collect();
         let process = Arc::clone(&self.engine.process);
-        CudaCopyEngine::new(
-            &self.daemon.gpus,
-            process,
-            &self.exported.memory,
-            num_blocks,
-            layers,
-        )
+        CudaCopyEngine::new(&self.daemon.gpus, process, memory, num_blocks, layers)
     }
 
     /// All of it as one block.

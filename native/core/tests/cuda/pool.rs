@@ -157,12 +157,17 @@ pub(crate) fn save_and_load(daemon: &Daemon, memory: &DeviceMemory<'_>, copies: 
     assert_eq!(hits.len(), blocks as usize);
     let leases = LeaseTable::with_ttl(Duration::from_secs(600));
     let lease = leases.grant(SessionId(1), hits, 1, Instant::now()).unwrap();
-    let pass = leases.begin_load(lease, 0, 0, blocks).unwrap();
+    let pass = leases.begin_load(lease, 0, 0, blocks, false).unwrap();
     let pages: Vec<LoadPage<'_>> = (0..blocks)
         .map(|index| LoadPage::new(blocks - 1 - index, &pass, index as usize, 0).unwrap())
         .collect();
     copies.write(&pages).unwrap();
-    let expected: Vec<u8> = bytes.chunks(page_bytes as usize).rev().flatten().copied().collect();
+    let expected: Vec<u8> = bytes
+        .chunks(page_bytes as usize)
+        .rev()
+        .flatten()
+        .copied()
+        .collect();
     assert!(memory.peek() == expected);
     assert!(daemon.gpus.snapshot().pinned_bytes > 0);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::Trial;
-use pegaflow_core::cuda::{CopyWay, GpuSettings};
+use pegaflow_core::cuda::{CopyStrategy, CopyWay, GpuSettings};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
@@ -138,7 +138,7 @@ fn a_batch_that_is_refused_is_copied_one_by_one_from_then_on() {
 
 fn has_no_batches_any_more() {
     let settings = GpuSettings {
-        copy_way: Some(CopyWay::Batch),
+        strategy: CopyStrategy::Batch,
         max_rate: None,
     };
     let daemon = Daemon::with_settings(64 << 20, settings);

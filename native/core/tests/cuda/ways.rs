@@ -3,16 +3,19 @@
 use std::time::{Duration, Instant};
 
 use pegaflow_core::copy::{CopyEngine, SavePage};
-use pegaflow_core::cuda::{CopyWay, EngineSnapshot, GpuSettings};
+use pegaflow_core::cuda::{CopyStrategy, CopyWay, EngineSnapshot, GpuSettings};
 
 use crate::conformance;
 use crate::engine::Engine;
 use crate::memory::DeviceMemory;
 use crate::pool::Daemon;
 
-fn set(copy_way: CopyWay) -> GpuSettings {
+fn set(way: CopyWay) -> GpuSettings {
     GpuSettings {
-        copy_way: Some(copy_way),
+        strategy: match way {
+            CopyWay::Batch => CopyStrategy::Batch,
+            CopyWay::Plain => CopyStrategy::Plain,
+        },
         max_rate: None,
     }
 }
@@ -59,7 +62,7 @@ pub(crate) fn copies_stay_below_a_rate_that_is_set() {
     const RATE: u64 = 64 << 20;
     let engine = Engine::start();
     let settings = GpuSettings {
-        copy_way: None,
+        strategy: CopyStrategy::Auto,
         max_rate: Some(RATE),
     };
     let daemon = Daemon::with_settings(64 << 20, settings);

@@ -48,6 +48,7 @@ pub(super) fn attach(daemon: &Arc<Daemon>, caller: Caller, request: AttachReques
             segments_per_block: SEGMENTS_PER_BLOCK as u32,
             page_bytes: daemon.store.pool_snapshot().slab_bytes,
         }),
+        ring_below_bytes: daemon.config.gpu_settings().strategy.ring_below(),
     };
     watch(daemon, &session, opened).map_err(|error| {
         daemon.sessions.end(session.id, EndReason::StreamClosed);

@@ -100,8 +100,9 @@ pub(super) fn point(point: Option<u32>, registration: &Registration) -> Answer<O
     }
 }
 
-/// Refuses ids that the worker does not have, or that are there twice.
-pub(super) fn block_ids(ids: &[u32], registration: &Registration, most: usize) -> Answer<()> {
+/// Refuses ids of blocks, or of slots of the ring, that the worker does not have, or that are there twice.
+pub(super) fn block_ids(ids: &[u32], registration: &Registration, in_ring: bool, most: usize) -> Answer<()> {
+    let blocks = registration.way(in_ring)?.layout().num_blocks();
     if ids.len() > most {
         return Err(Refusal::limit(format!(
             "the call has {} block ids: at most {most} are allowed",
@@ -110,8 +111,7 @@ pub(super) fn block_ids(ids: &[u32], registration: &Registration, most: usize) -
     }
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
-    if let Some(&id) = sorted.last().filter(|&&id| id >= registration.num_blocks) {
-        let blocks = registration.num_blocks;
+    if let Some(&id) = sorted.last().filter(|&&id| id >= blocks) {
         return Err(Refusal::invalid(format!(
             "block id {id}: ids below the worker's {blocks} blocks are allowed"
         )));

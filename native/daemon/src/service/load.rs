@@ -27,9 +27,23 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         .begin("pegaflow.load", &session.peer.engine_id, &request.request_id);
     let (_, shard) = worker_role(&session)?;
     let registration = daemon.sessions.registration(&session, request.registration_id)?;
+    if request.in_ring && request.block_ids.is_empty() {
+        // The rank has loaded all that it wants of the lease.
+        drop(begin(daemon, &session, &request)?);
+        return Ok(answer(daemon, Outcome::Loaded, 0, String::new()));
+    }
     let grant = Grant::of(request.grant, &registration)?;
-    let point = check::point(request.point, &registration)?;
-    check::block_ids(&request.block_ids, &registration, BLOCKS_PER_TRANSFER)?;
+    let point = match request.point {
+        // A slot is named only when nothing uses it.
+        None if request.in_ring => None,
+        point => check::point(point, &registration)?,
+    };
+    check::block_ids(
+        &request.block_ids,
+        &registration,
+        request.in_ring,
+        BLOCKS_PER_TRANSFER,
+    )?;
     // The last check: it uses the lease up, and a call that is refused must not.
     let pass = begin(daemon, &session, &request)?;
 
@@ -48,6 +62,7 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
         pass,
         shard,
         block_ids: request.block_ids,
+        in_ring: request.in_ring,
         grant,
     };
     let lanes = daemon.lanes.clone();
@@ -107,7 +122,10 @@ fn begin(daemon: &Daemon, session: &Session, request: &LoadRequest) -> Answer<Op
         return Ok(None);
     }
     let count = u32::try_from(request.block_ids.len()).unwrap_or(u32::MAX);
-    match daemon.leases.begin_load(lease, rank, request.first, count) {
+    match daemon
+        .leases
+        .begin_load(lease, rank, request.first, count, request.has_more)
+    {
         Ok(pass) => Ok(Some(pass)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pegaflow_core::copy::{
     CopyEngine, CopyThreads, CudaCopyEngine, CudaLayer, CudaMemory, HostCopyEngine, SavePage,
 };
-use pegaflow_core::cuda::{EventHandle, GpuUuid, Gpus, MemoryHandle};
+use pegaflow_core::cuda::{EventHandle, GpuUuid, Gpus, MemoryHandle, Ring};
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
 use pegaflow_core::process::PeerProcess;
@@ -62,6 +62,7 @@ impl Memory {
                 gpu: GpuUuid(check::fixed("gpu_uuid", &memory.gpu_uuid)?),
                 allocations: allocations.collect::<Result<_>>()?,
                 events: events.collect::<Result<_>>()?,
+                ring: memory.ring.as_ref().map(ring).transpose()?,
             },
             num_blocks: group.num_blocks,
             layers: group
@@ -102,6 +103,14 @@ impl Memory {
         }
         Ok(engine)
     }
+}
+
+fn ring(ring: &v1::Ring) -> Result<Ring> {
+    Ok(Ring {
+        handle: MemoryHandle(check::fixed("a handle", &ring.allocation)?),
+        slots: ring.slots,
+        slot_stride: ring.slot_stride,
+    })
 }
 
 fn layer_layout(layer: v1::LayerLayout) -> LayerLayout {

@@ -51,7 +51,6 @@ pub(super) async fn register(
         namespace: check::fixed("namespace", &request.namespace)?,
         hash_bytes: check::range("hash_bytes", request.hash_bytes, HASH_BYTES_MIN, HASH_BYTES_MAX)?,
         group: group_id,
-        num_blocks,
         geometry,
         copies,
         grants: grant_file(daemon, &session, id)?,
@@ -72,6 +71,7 @@ pub(super) async fn register(
         page_bytes: geometry.page_bytes,
         grant_file: registration.grants.path().display().to_string(),
         grant_slots: registration.grants.slots(),
+        uses_ring: registration.copies.ring().is_some(),
     })
 }
 

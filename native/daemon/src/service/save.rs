@@ -29,7 +29,12 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
     let registration = daemon.sessions.registration(&session, request.registration_id)?;
     let grant = Grant::of(request.grant, &registration)?;
     let point = check::point(request.point, &registration)?;
-    check::block_ids(&request.block_ids, &registration, BLOCKS_PER_TRANSFER)?;
+    check::block_ids(
+        &request.block_ids,
+        &registration,
+        request.in_ring,
+        BLOCKS_PER_TRANSFER,
+    )?;
     let joined = complete(&session).await?;
     check::group(request.group, &joined)?;
     let hashes = check::hash_count(&request.hashes, request.hash_bytes, &joined, BLOCKS_PER_TRANSFER)?;
@@ -47,6 +52,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         shard,
         hashes: request.hashes,
         block_ids: request.block_ids,
+        in_ring: request.in_ring,
         grant,
     };
     let saves = &daemon.metrics.saves;

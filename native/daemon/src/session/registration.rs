@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pegaflow_core::copy::CopyEngine;
+use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::grant::GrantFile;
 use pegaflow_core::layout::BlockLayout;
 use pegaflow_core::pause;
@@ -18,7 +19,6 @@ pub(crate) struct Registration {
     pub(crate) namespace: Namespace,
     pub(crate) hash_bytes: u32,
     pub(crate) group: u32,
-    pub(crate) num_blocks: u32,
     pub(crate) geometry: ShardGeometry,
     pub(crate) copies: Box<dyn CopyEngine>,
     pub(crate) grants: GrantFile,
@@ -36,6 +36,22 @@ impl Registration {
     /// Bytes of all its blocks.
     pub(super) fn mapped_bytes(&self) -> u64 {
         u64::from(self.num_blocks) * self.geometry.page_bytes
+    }
+
+    /// A way to its blocks; with `in_ring`, to the slots of its ring.
+    ///
+    /// # Errors
+    /// `Invalid` for the ring of a worker that has none.
+    pub(crate) fn way(&self, in_ring: bool) -> Result<&dyn CopyEngine> {
+        if !in_ring {
+            return Ok(&*self.copies);
+        }
+        self.copies.ring().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                "in_ring is set, but this registration uses no ring: name blocks",
+            )
+        })
     }
 
     /// The geometry that this layout gives a shard.

@@ -26,6 +26,13 @@ struct Engine {
     copy_strategy: &'static str,
     batch_bytes_s: Option<f64>,
     plain_bytes_s: Option<f64>,
+    ring: Option<Ring>,
+}
+
+#[derive(Debug, Serialize)]
+struct Ring {
+    bytes: u64,
+    bytes_s: f64,
 }
 
 impl Engine {
@@ -40,9 +47,13 @@ impl Engine {
             pid: engine.pid,
             runs: engine.runs,
             page_bytes: engine.page_bytes,
-            copy_strategy: engine.copy_way.name(),
+            copy_strategy: engine.ring.map_or(engine.copy_way.name(), |_| "gather"),
             batch_bytes_s: rate(CopyWay::Batch),
             plain_bytes_s: rate(CopyWay::Plain),
+            ring: engine.ring.map(|ring| Ring {
+                bytes: ring.bytes,
+                bytes_s: ring.bytes_s,
+            }),
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct LoadJob {
     pub(crate) pass: LoadPass,
     pub(crate) shard: u32,
     pub(crate) block_ids: Vec<u32>,
+    /// They are slots of the ring.
+    pub(crate) in_ring: bool,
     pub(crate) grant: Grant,
 }
 
@@ -63,12 +65,13 @@ impl LoadJob {
         let Some(taken) = registration.grants.take(self.grant.slot, self.grant.generation)? else {
             return Ok(LoadEnd::Revoked);
         };
+        let copies = registration.way(self.in_ring)?;
         let batches = Arc::new(LoadBatches {
-            blocks: registration.copies.batch_blocks(),
+            blocks: copies.batch_blocks(),
             job: self,
             is_revoked: AtomicBool::new(false),
         });
-        let copied = lanes.run(&batches, registration.copies.lanes());
+        let copied = lanes.run(&batches, copies.lanes());
         drop(taken);
         copied?;
         Ok(if batches.is_revoked.load(Relaxed) {
@@ -121,6 +124,6 @@ impl Batches for LoadBatches {
             self.is_revoked.store(true, Relaxed);
             return Ok(());
         }
-        registration.copies.write(&pages)
+        registration.way(self.job.in_ring)?.write(&pages)
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct SaveJob {
     pub(crate) shard: u32,
     pub(crate) hashes: Bytes,
     pub(crate) block_ids: Vec<u32>,
+    /// They are slots of the ring.
+    pub(crate) in_ring: bool,
     pub(crate) grant: Grant,
 }
 
@@ -72,13 +74,17 @@ impl SaveJob {
     /// Copies in batches; what became of the blocks, also of a save that fails.
     fn copy(self, store: Arc<Store>, lanes: &Lanes) -> (Result<()>, SaveCounts) {
         let (registration, all) = (Arc::clone(&self.registration), self.block_ids.len() as u32);
+        let (blocks, lanes_wanted) = match registration.way(self.in_ring) {
+            Ok(copies) => (copies.batch_blocks(), copies.lanes()),
+            Err(error) => return (Err(error), SaveCounts::default()),
+        };
         let batches = Arc::new(SaveBatches {
-            blocks: registration.copies.batch_blocks(),
+            blocks,
             job: self,
             store,
             counts: Mutex::default(),
         });
-        let copied = lanes.run(&batches, registration.copies.lanes());
+        let copied = lanes.run(&batches, lanes_wanted);
         let mut counts = *batches.counts.lock();
         if copied.is_ok() {
             counts.revoked = all - counts.blocks();
@@ -122,7 +128,7 @@ impl Batches for SaveBatches {
             .iter_mut()
             .map(|(block, writer)| SavePage::new(*block, writer))
             .collect();
-        registration.copies.read(&pages)?;
+        registration.way(self.job.in_ring)?.read(&pages)?;
         drop(pages);
         if !self.job.is_granted()? {
             return Ok(());

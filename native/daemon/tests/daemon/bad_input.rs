@@ -290,6 +290,7 @@ async fn registrations_of_memory_on_a_gpu() {
             gpu_uuid: Bytes::from_static(&[7; 16]),
             allocations: vec![handle.clone()],
             points: vec![handle],
+            ring: None,
         };
         adjust(&mut cuda);
         let mut request = register_request(session.id(), &shape.namespace, &memory);

@@ -75,6 +75,7 @@ impl Engine for Service {
                 segments_per_block: 65_536,
                 page_bytes: 1 << 30,
             }),
+            ring_below_bytes: 0,
         };
         events
             .try_send(Ok(SessionEvent {
@@ -105,6 +106,7 @@ impl Engine for Service {
             page_bytes: 4096,
             grant_file: path.to_str().unwrap().to_owned(),
             grant_slots: GRANT_SLOTS,
+            uses_ring: false,
         }))
     }
 

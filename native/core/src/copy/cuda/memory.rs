@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::cuda::{Device, Direction, EventHandle, GpuUuid, Gpus, Mapping, MemoryHandle, PeerEvent, Streams};
+use crate::cuda::{
+    Device, Direction, EventHandle, GpuUuid, Gpus, Mapping, MemoryHandle, PeerEvent, Ring, Streams,
+};
 use crate::error::{Error, ErrorKind, Result};
-use crate::layout::LayerLayout;
+use crate::layout::{BlockLayout, LayerLayout, Segment};
 
 /// The memory of an engine on one GPU, as its process names it.
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub struct CudaMemory {
     pub allocations: Vec<MemoryHandle>,
     /// Events that it records in its stream.
     pub events: Vec<EventHandle>,
+    /// Where it can collect blocks.
+    pub ring: Option<Ring>,
 }
 
 /// A layer in one of an engine's allocations: the layout's `base_address` counts from the allocation's first byte.
@@ -31,6 +35,7 @@ pub(super) struct Opened {
     pub(super) device: Arc<Device>,
     pub(super) events: Vec<PeerEvent>,
     mappings: Vec<Mapping>,
+    ring: Option<Mapping>,
     to_host: Streams,
     to_device: Streams,
 }
@@ -50,6 +55,10 @@ impl Opened {
         Ok(Self {
             mappings: mappings.collect::<Result<_>>()?,
             events: events.collect::<Result<_>>()?,
+            ring: memory
+                .ring
+                .map(|ring| Mapping::open(&device.gpu, ring.handle))
+                .transpose()?,
             to_host: Streams::new(&device.gpu, Direction::ToHost),
             to_device: Streams::new(&device.gpu, Direction::ToDevice),
             device,
@@ -63,11 +72,34 @@ impl Opened {
         }
     }
 
+    /// The slots of the ring as blocks of one run; None without one.
+    pub(super) fn place_ring(&self, ring: Option<&Ring>, page_bytes: u64) -> Result<Option<BlockLayout>> {
+        let Some((ring, mapping)) = ring.zip(self.ring.as_ref()) else {
+            return Ok(None);
+        };
+        let slots = LayerLayout {
+            name: "ring".into(),
+            base_address: 0,
+            block_stride: ring.slot_stride,
+            segments: vec![Segment {
+                offset: 0,
+                length: page_bytes,
+            }],
+        };
+        let slots = within(mapping, slots, ring.slots)?;
+        BlockLayout::new(ring.slots, &[slots]).map(Some)
+    }
+
+    /// Lets go of a ring that is not used.
+    pub(super) fn close_ring(&mut self) {
+        self.ring = None;
+    }
+
     /// The layer at the addresses that it has in this process.
     pub(super) fn place(&self, layer: CudaLayer, num_blocks: u32) -> Result<LayerLayout> {
         let CudaLayer {
             allocation,
-            layout: mut layer,
+            layout: layer,
         } = layer;
         let Some(mapping) = self.mappings.get(allocation) else {
             return Err(Error::new(
@@ -79,21 +111,26 @@ impl Opened {
                 ),
             ));
         };
-        match end_of(&layer, num_blocks) {
-            Some(end) if end <= mapping.bytes() => {
-                layer.base_address += mapping.base();
-                Ok(layer)
-            }
-            end => Err(Error::new(
-                ErrorKind::Invalid,
-                format!(
-                    "layer {:?} ends {} bytes behind the begin of its allocation, which has {} bytes",
-                    layer.name,
-                    end.unwrap_or(u64::MAX),
-                    mapping.bytes()
-                ),
-            )),
+        within(mapping, layer, num_blocks)
+    }
+}
+
+/// The layer at the addresses of the allocation in which it has to be.
+fn within(mapping: &Mapping, mut layer: LayerLayout, num_blocks: u32) -> Result<LayerLayout> {
+    match end_of(&layer, num_blocks) {
+        Some(end) if end <= mapping.bytes() => {
+            layer.base_address += mapping.base();
+            Ok(layer)
         }
+        end => Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "layer {:?} ends {} bytes behind the begin of its allocation, which has {} bytes",
+                layer.name,
+                end.unwrap_or(u64::MAX),
+                mapping.bytes()
+            ),
+        )),
     }
 }
 

@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 
 use self::memory::Opened;
 use self::plan::Plan;
+use self::way::Choice;
 use super::{CopyEngine, LoadPage, SavePage};
-use crate::cuda::{Direction, EngineSnapshot, Gpus, end_process};
+use crate::cuda::{Direction, EngineSnapshot, Gpus, RingSnapshot, end_process};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::BlockLayout;
 use crate::pool::PagePtr;
@@ -42,6 +43,8 @@ pub struct CudaCopyEngine {
     /// How it is copied, which operators see while this lives.
     shown: Arc<Mutex<EngineSnapshot>>,
     has_small_runs: bool,
+    /// The slots of the engine's ring, where it is used.
+    ring: Option<Box<Self>>,
 }
 
 impl CudaCopyEngine {
@@ -56,28 +59,53 @@ impl CudaCopyEngine {
         num_blocks: u32,
         layers: Vec<CudaLayer>,
     ) -> Result<Self> {
-        let opened = Opened::open(gpus, memory).map_err(or_end)?;
+        let mut opened = Opened::open(gpus, memory).map_err(or_end)?;
         let layers = layers
             .into_iter()
             .map(|layer| opened.place(layer, num_blocks))
             .collect::<Result<Vec<_>>>()?;
         let layout = BlockLayout::new(num_blocks, &layers)?;
-        let (copy_way, measured) = way::choose(&opened, &layout).map_err(or_end)?;
+        let ring = opened.place_ring(memory.ring.as_ref(), layout.page_bytes())?;
+        let Choice {
+            way,
+            measured,
+            ring_bytes_s,
+        } = way::choose(&opened, &layout, ring.as_ref()).map_err(or_end)?;
+        let ring = ring.zip(ring_bytes_s);
+        if ring.is_none() {
+            opened.close_ring();
+        }
         let runs = layout.copy_runs(0)?.count() as u64;
         let shown = Arc::new(Mutex::new(EngineSnapshot {
             pid: process.identity().pid,
             runs,
             page_bytes: layout.page_bytes(),
-            copy_way,
+            copy_way: way,
             measured,
+            ring: ring.as_ref().map(|(layout, bytes_s)| RingSnapshot {
+                bytes: layout.page_bytes() * u64::from(layout.num_blocks()),
+                bytes_s: *bytes_s,
+            }),
         }));
         opened.device.show(&shown);
+        let opened = Arc::new(opened);
+        let ring = ring.map(|(layout, _)| {
+            Box::new(Self {
+                process: Arc::clone(&process),
+                layout,
+                opened: Arc::clone(&opened),
+                shown: Arc::clone(&shown),
+                has_small_runs: false,
+                ring: None,
+            })
+        });
         Ok(Self {
             process,
             has_small_runs: layout.page_bytes() < runs * SMALL_RUN_BYTES,
             layout,
-            opened: Arc::new(opened),
+            opened,
             shown,
+            ring,
         })
     }
 
@@ -144,6 +172,10 @@ impl CopyEngine for CudaCopyEngine {
         } else {
             LANES
         }
+    }
+
+    fn ring(&self) -> Option<&dyn CopyEngine> {
+        self.ring.as_deref().map(|ring| ring as &dyn CopyEngine)
     }
 
     fn points(&self) -> u32 {

@@ -148,7 +148,7 @@ fn a_load_says_which_page_is_damaged_and_counts_what_it_compared() {
     damage(&hits, 2, 0);
     let leases = LeaseTable::new();
     let lease = leases.grant(SessionId(1), hits, 1, Instant::now()).unwrap();
-    let pass = leases.begin_load(lease, 0, 1, 2).unwrap();
+    let pass = leases.begin_load(lease, 0, 1, 2, false).unwrap();
     pass.verify(0, 0).unwrap();
     assert_eq!(pass.verify(1, 0).unwrap_err().kind(), ErrorKind::Corrupt);
     assert_eq!(pass.verify(2, 0).unwrap_err().kind(), ErrorKind::Invalid);

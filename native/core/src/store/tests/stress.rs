@@ -100,7 +100,10 @@ impl Cache {
             }
             let count = hits.len() as u32;
             let lease = self.leases.grant(owner, hits, 2, Instant::now()).unwrap();
-            if let Ok(pass) = self.leases.begin_load(lease, random.random_range(0..2), 0, count) {
+            if let Ok(pass) = self
+                .leases
+                .begin_load(lease, random.random_range(0..2), 0, count, false)
+            {
                 if random.random_bool(0.3) {
                     self.leases.release(owner, lease);
                 }

@@ -238,6 +238,7 @@ impl Worker {
             block_ids: blocks.to_vec(),
             grant: Some(message(grant)),
             point: None,
+            in_ring: false,
         }
     }
 
@@ -271,6 +272,8 @@ impl Worker {
             block_ids: blocks.to_vec(),
             grant: Some(message(grant)),
             point: None,
+            in_ring: false,
+            has_more: false,
         }
     }
 

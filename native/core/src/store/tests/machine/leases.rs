@@ -41,7 +41,7 @@ impl Machine {
     pub(super) fn begin_load_of(&mut self, at: usize, rank: u32) -> Result<(), TestCaseError> {
         let lease = &mut self.model_leases[at];
         let count = lease.blocks.len() as u32;
-        match self.leases.begin_load(lease.id, rank, 0, count) {
+        match self.leases.begin_load(lease.id, rank, 0, count, false) {
             Ok(pass) => {
                 prop_assert!(rank < LOADERS && !lease.begun.contains(&rank));
                 lease.begun.push(rank);
