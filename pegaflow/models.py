@@ -103,6 +103,8 @@ class Gpu:
 
     uuid: str
     name: str
+    own_bytes: int | None
+    """Bytes that the daemon took at its start, contexts and all; None: the driver does not say."""
     engines: tuple[GpuEngine, ...]
 
 

@@ -43,6 +43,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     directory = tmp_path_factory.mktemp("driver")
     library = target.split('"target_directory":"')[1].split('"')[0] + "/debug/libcuda_stand_in.so"
     shutil.copy(library, directory / "libcuda.so")
+    (directory / "libnvidia-ml.so.1").symlink_to("libcuda.so")
     return {"LD_LIBRARY_PATH": str(directory)}
 
 

@@ -1,4 +1,4 @@
-"""Transfers by a ring in which the engine collects small runs: who waits for whom at a kill or a hang."""
+"""Transfers by a ring in which the engine collects small runs, also at a kill or a hang."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -60,6 +60,15 @@ def test_more_blocks_than_the_ring_holds_come_back_as_they_were_saved(
         wait_until(lambda: daemon.status()["leases"]["held"] == 0, "the lease ends", MINUTE_S)
 
 
+def test_what_the_daemon_itself_takes_of_a_gpu_is_shown_and_bounded(
+    environment: Mapping[str, str],
+) -> None:
+    with _engine(environment) as (daemon, _):
+        for device in daemon.status()["gpus"]["devices"]:
+            # One for everything of the daemon, staging included; the ring is the engine's.
+            assert 64 << 20 <= device["own_bytes"] <= 600 << 20
+
+
 @pytest.mark.parametrize("strategy", ["batch", "plain"])
 def test_no_ring_is_used_where_another_way_is_set(
     environment: Mapping[str, str], strategy: str
@@ -116,6 +125,7 @@ def test_a_daemon_that_hangs_keeps_no_block_of_a_load_that_is_revoked(
         # What was late does not come to the blocks.
         wait_until(lambda: daemon.status()["loads"]["in_flight"] == 0, "the call is over", MINUTE_S)
         assert engine.digests(OTHERS) == before
+        wait_until(lambda: daemon.status()["leases"]["held"] == 0, "the lease ends", MINUTE_S)
         engine.load(hashes, OTHERS)
 
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{INVALID_CONTEXT, INVALID_DEVICE, SUCCESS};
 
@@ -18,6 +19,9 @@ pub(crate) fn visible() -> Vec<usize> {
         Err(_) => (0..GPUS).collect(),
     }
 }
+
+/// Contexts that this process has made.
+pub(crate) static CONTEXTS_MADE: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
@@ -71,6 +75,7 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, _attribute: u32
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: c_int) -> u32 {
+    CONTEXTS_MADE.fetch_add(1, Ordering::SeqCst);
     unsafe { context.write((device as usize + 1) as *mut c_void) };
     SUCCESS
 }

@@ -16,6 +16,7 @@ mod ipc;
 mod kernel;
 mod memory;
 mod shared;
+mod usage;
 
 use std::ffi::{CStr, c_char, c_int};
 

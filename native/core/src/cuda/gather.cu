@@ -1,9 +1,9 @@
 // Collects the runs of blocks into a ring (gather), or spreads them again (scatter).
 //
-// gather.ptx is made of this by NVRTC 12.0 (nvidia-cuda-nvrtc-cu12 12.0.140) with --gpu-architecture=compute_75: a driver for CUDA
-// 12.0 reads what that writes, and so do all later ones. tests/gpu/test_gather_kernel.py makes it anew and compares.
+// gather.ptx is made of this by `python -m tests.gpu.kernel`, with the compiler of nvidia-cuda-nvrtc-cu12 12.0.140: a driver for CUDA
+// 12.0 reads what that writes, and so do all later ones.
 
-// As `Run` in native/core/src/cuda/gather.rs.
+// As native/core/src/cuda/gather/mod.rs writes it.
 struct Run {
     unsigned long long address;       // of block 0
     unsigned long long block_stride;

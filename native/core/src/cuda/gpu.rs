@@ -65,11 +65,26 @@ impl Gpu {
         Ok(count)
     }
 
+    /// Which GPU this process counts as `ordinal`.
+    pub(super) fn uuid_of(ordinal: c_int) -> Result<GpuUuid> {
+        let calls = driver()?;
+        let (mut device, mut uuid) = (0, CUuuid { bytes: [0; 16] });
+        #[expect(unsafe_code, reason = "calls of the driver")]
+        // SAFETY: each writes to a variable of ours; the device is one that the driver gave.
+        unsafe {
+            calls.check("find a GPU", (calls.device)(&raw mut device, ordinal))?;
+            calls.check(
+                "ask a GPU for its UUID",
+                (calls.device_uuid)(&raw mut uuid, device),
+            )?;
+        }
+        Ok(GpuUuid(uuid.bytes.map(|byte| byte as u8)))
+    }
+
     /// The GPU that this process counts as `ordinal`; its context is made if it is new, which takes some 0.3 s.
     pub(super) fn open(ordinal: c_int) -> Result<Self> {
         let calls = driver()?;
         let mut device = 0;
-        let mut uuid = CUuuid { bytes: [0; 16] };
         let mut name: [c_char; 128] = [0; 128];
         let mut context = ptr::null_mut();
         #[expect(unsafe_code, reason = "calls of the driver")]
@@ -77,10 +92,6 @@ impl Gpu {
         // driver gave.
         unsafe {
             calls.check("find a GPU", (calls.device)(&raw mut device, ordinal))?;
-            calls.check(
-                "ask a GPU for its UUID",
-                (calls.device_uuid)(&raw mut uuid, device),
-            )?;
             calls.check(
                 "ask a GPU for its name",
                 (calls.device_name)(name.as_mut_ptr(), name.len() as c_int, device),
@@ -95,7 +106,7 @@ impl Gpu {
             calls,
             device,
             context,
-            uuid: GpuUuid(uuid.bytes.map(|byte| byte as u8)),
+            uuid: Self::uuid_of(ordinal)?,
             name: String::from_utf8_lossy(&name.collect::<Vec<_>>()).into_owned(),
         })
     }

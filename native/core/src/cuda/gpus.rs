@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
 use parking_lot::{Condvar, Mutex};
@@ -14,6 +14,7 @@ use super::round_trip::round_trips;
 use super::settings::{CopyStrategy, CopyWay, GpuSettings};
 use super::staging::Staging;
 use super::stream::Direction;
+use super::usage::Usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::self_test::SelfTest;
 use crate::store::Store;
@@ -25,6 +26,7 @@ pub(crate) struct Device {
     pub(crate) pace: Pace,
     /// What is set.
     pub(crate) strategy: CopyStrategy,
+    own_bytes: OnceLock<u64>,
     engines: Mutex<Vec<Weak<Mutex<EngineSnapshot>>>>,
     self_tests: Vec<SelfTest>,
     to_host: Mutex<Staging>,
@@ -46,6 +48,7 @@ impl Device {
             pool: Arc::clone(pool),
             pace: Pace::new(settings.max_rate),
             strategy: settings.strategy,
+            own_bytes: OnceLock::new(),
             engines: Mutex::default(),
             gpu,
             closing,
@@ -103,6 +106,8 @@ pub struct GpuSnapshot {
     pub uuid: String,
     /// Its product name.
     pub name: String,
+    /// Bytes of its memory that this process took when it began; None where the driver does not say.
+    pub own_bytes: Option<u64>,
     /// The engines that have memory on it.
     pub engines: Vec<EngineSnapshot>,
 }
@@ -222,6 +227,7 @@ impl Gpus {
                     .map(|device| GpuSnapshot {
                         uuid: device.gpu.uuid().to_string(),
                         name: device.gpu.name().to_owned(),
+                        own_bytes: device.own_bytes.get().copied(),
                         engines: device.engines(),
                     })
                     .collect();
@@ -256,9 +262,13 @@ impl std::fmt::Debug for Gpus {
 }
 
 fn open_all(store: Arc<Store>, settings: GpuSettings) -> Result<State> {
-    let gpus = (0..Gpu::count()?)
-        .map(|ordinal| Gpu::open(ordinal).map(Arc::new))
-        .collect::<Result<Vec<_>>>()?;
+    let usage = Usage::open();
+    let used = |uuid| usage.as_ref().and_then(|usage| usage.used_bytes(uuid));
+    let (mut gpus, mut used_before) = (Vec::new(), Vec::new());
+    for ordinal in 0..Gpu::count()? {
+        used_before.push(used(Gpu::uuid_of(ordinal)?));
+        gpus.push(Arc::new(Gpu::open(ordinal)?));
+    }
     let Some(first) = gpus.first() else {
         return Err(Error::new(ErrorKind::NotFound, "the NVIDIA driver sees no GPU"));
     };
@@ -274,7 +284,14 @@ fn open_all(store: Arc<Store>, settings: GpuSettings) -> Result<State> {
     }
     let devices = gpus
         .into_iter()
-        .map(|gpu| Device::open(gpu, &pool, settings))
+        .zip(used_before)
+        .map(|(gpu, before)| {
+            let device = Device::open(gpu, &pool, settings)?;
+            if let Some((before, now)) = before.zip(used(device.gpu.uuid())) {
+                device.own_bytes.set(now.saturating_sub(before)).ok();
+            }
+            Ok(device)
+        })
         .collect::<Result<_>>()?;
     Ok(State::Ready(devices, pool))
 }

@@ -19,6 +19,7 @@ mod round_trip;
 mod settings;
 mod staging;
 mod stream;
+mod usage;
 
 #[cfg(test)]
 mod tests;

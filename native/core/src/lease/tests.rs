@@ -103,6 +103,30 @@ fn a_rank_loads_once_whatever_came_of_it() {
 }
 
 #[test]
+fn a_load_in_parts_ends_with_the_one_that_has_no_more() {
+    let leased = Leased::new(4);
+    let lease = leased.grant(1);
+    let part = |first, count, has_more| leased.table.begin_load(lease, 0, first, count, has_more);
+    let (first, second) = (part(0, 2, true).unwrap(), part(2, 2, true).unwrap());
+    drop((first, second));
+    assert_eq!(leased.table.owner(lease), Some(OWNER));
+    let third = part(1, 1, true).unwrap();
+    drop(part(0, 0, false).unwrap());
+    assert_eq!(leased.table.owner(lease), None);
+    assert_eq!(part(0, 1, true).unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(third.page(0, 0).is_some(), "a part under way keeps its pages");
+}
+
+#[test]
+fn no_part_begins_after_the_last_one() {
+    let leased = Leased::new(2);
+    let lease = leased.grant(2);
+    drop(leased.table.begin_load(lease, 1, 0, 1, false).unwrap());
+    let error = leased.table.begin_load(lease, 1, 1, 1, true).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+}
+
+#[test]
 fn a_refused_load_burns_nothing() {
     let leased = Leased::new(2);
     let lease = leased.grant(1);

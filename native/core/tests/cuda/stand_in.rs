@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,6 +30,7 @@ pub(crate) fn run_with_it() -> Option<i32> {
     }
     let dir = TempDir::new().unwrap();
     fs::copy(library(), dir.path().join("libcuda.so")).unwrap();
+    symlink("libcuda.so", dir.path().join("libnvidia-ml.so.1")).unwrap();
     Some(again(dir.path(), env::args().skip(1), &[]))
 }
 

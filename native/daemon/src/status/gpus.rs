@@ -15,6 +15,7 @@ pub(super) struct Gpus {
 struct Device {
     uuid: String,
     name: String,
+    own_bytes: Option<u64>,
     engines: Vec<Engine>,
 }
 
@@ -64,6 +65,7 @@ impl Gpus {
             engines: device.engines.iter().map(Engine::of).collect(),
             uuid: device.uuid,
             name: device.name,
+            own_bytes: device.own_bytes,
         });
         Self {
             state: snapshot.state,

@@ -174,6 +174,8 @@ async fn saves() {
         .save_error(|request| request.grant.as_mut().unwrap().slot = 1_000_000)
         .await;
     says(&error, Code::InvalidArgument, &["1000000"]);
+    let error = scene.save_error(|request| request.in_ring = true).await;
+    says(&error, Code::InvalidArgument, &["in_ring", "no ring"]);
 }
 
 #[tokio::test]
@@ -195,6 +197,8 @@ async fn loads() {
         .load_error(|request| request.grant.as_mut().unwrap().generation = 0)
         .await;
     says(&error, Code::InvalidArgument, &["generation 0"]);
+    let error = scene.load_error(|request| request.in_ring = true).await;
+    says(&error, Code::InvalidArgument, &["in_ring", "no ring"]);
 }
 
 #[tokio::test]

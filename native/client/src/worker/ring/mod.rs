@@ -70,8 +70,10 @@ impl Ring {
             .map_err(|error| ClientError::new(ClientErrorKind::Config, error.to_string()))?;
         let mut free = self.free.lock();
         let rest = free.len().saturating_sub(pages);
-        let slots = free.split_off(rest);
+        let mut slots = free.split_off(rest);
         drop(free);
+        // Neighbours in the ring and in the pool are copied as one.
+        slots.sort_unstable();
         Ok(Slots {
             ring: Arc::clone(self),
             slots,

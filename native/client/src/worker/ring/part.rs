@@ -45,10 +45,10 @@ impl RingTransfer {
             first += blocks.len() as u32;
         }
         let outcome = all_of(parts).await;
-        if request.has_more {
+        if request.has_more || !outcome.ok || blocks.is_empty() {
             request.has_more = false;
             let mut rpc = self.registration.session.rpc();
-            // The lease ends when the daemon hears it, for which nobody waits.
+            // The lease ends when the daemon hears it, for which nobody waits; where it has ended already, that is what it says.
             tokio::spawn(async move { drop(rpc.load(request).await) });
         }
         outcome

@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) struct DeviceMemory {
     gpu: Arc<Gpu>,
     address: CUdeviceptr,
-    bytes: u64,
 }
 
 impl DeviceMemory {
@@ -33,7 +32,6 @@ impl DeviceMemory {
         Ok(Self {
             gpu: Arc::clone(gpu),
             address,
-            bytes,
         })
     }
 
@@ -57,11 +55,6 @@ impl DeviceMemory {
     /// Its first byte.
     pub(super) fn address(&self) -> CUdeviceptr {
         self.address
-    }
-
-    /// Its bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

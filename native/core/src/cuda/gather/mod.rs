@@ -33,6 +33,8 @@ const THREAD_BLOCKS: u32 = 32;
 const THREADS: u32 = 512;
 /// Slots begin at multiples of it, so that runs keep the alignment that they have in their pages.
 const SLOT_ALIGNMENT: u64 = 256;
+/// A smaller allocation may be a part of one, which the daemon would map whole.
+const ALLOCATION_UNIT: u64 = 2 << 20;
 /// Slots of the smallest ring: one is gathered into while the daemon copies the other.
 const FEWEST_SLOTS: u64 = 2;
 
@@ -84,7 +86,8 @@ impl Gather {
         let slots = (RING_BYTES / slot_stride)
             .max(FEWEST_SLOTS)
             .min(u64::from(layout.num_blocks()).max(FEWEST_SLOTS)) as u32;
-        let memory = DeviceMemory::new(gpu, slot_stride * u64::from(slots))?;
+        let bytes = slot_stride * u64::from(slots);
+        let memory = DeviceMemory::new(gpu, bytes.next_multiple_of(ALLOCATION_UNIT))?;
         let mut runs = Vec::new();
         for (run, block_stride) in layout.copy_runs(0)?.zip(layout.block_strides()) {
             // As `Run` in gather.cu.
@@ -110,11 +113,6 @@ impl Gather {
     /// The ring, for the daemon.
     pub fn ring(&self) -> Ring {
         self.ring
-    }
-
-    /// Its bytes.
-    pub fn ring_bytes(&self) -> u64 {
-        self.slots.bytes()
     }
 
     /// Begins to collect blocks in slots, once the stream has come to `after`. The point behind it; None when all events are in use.
