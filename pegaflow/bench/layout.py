@@ -54,11 +54,16 @@ class BlockLayout:
         return json.dumps({"hash_bytes": HASH_BYTES, "memory": memory, "groups": [group]})
 
 
+ONE_OF_EIGHT: Final = "K and V apart, one of 8 ranks"
+"""The same model with an eighth of the heads, so with an eighth of a run."""
+
+
 def layouts(num_blocks: int, block_bytes: int) -> list[BlockLayout]:
     """The layouts of a model of 32 layers whose block has so many bytes, and of one with MLA."""
     return [
         BlockLayout("one run across layers", num_blocks, 1, block_bytes),
         BlockLayout("blocks first", num_blocks, _LAYERS, block_bytes // _LAYERS),
         BlockLayout("K and V apart", num_blocks, 2 * _LAYERS, block_bytes // (2 * _LAYERS)),
+        BlockLayout(ONE_OF_EIGHT, num_blocks, 2 * _LAYERS, block_bytes // (16 * _LAYERS)),
         BlockLayout("MLA", num_blocks, _MLA_LAYERS, _MLA_RUN_BYTES),
     ]

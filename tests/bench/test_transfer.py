@@ -6,7 +6,7 @@ import pytest
 
 from pegaflow.bench.daemon import running_daemon
 from pegaflow.bench.engine import attached, fresh_hashes
-from pegaflow.bench.layout import BlockLayout
+from pegaflow.bench.layout import ONE_OF_EIGHT, BlockLayout
 from pegaflow.bench.memory import HostDevice, Limit
 from pegaflow.bench.transfer import FEW, Plan, TransferReport, measure
 from pegaflow.errors import PegaflowError
@@ -24,6 +24,7 @@ def test_every_layout_and_size_has_rates_in_both_directions(report: TransferRepo
         "one run across layers",
         "blocks first",
         "K and V apart",
+        ONE_OF_EIGHT,
         "MLA",
     ]
     for layout in report.layouts:

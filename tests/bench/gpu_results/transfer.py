@@ -7,9 +7,10 @@ from pegaflow.bench.cuda import CudaDevice
 from pegaflow.bench.daemon import running_daemon
 from pegaflow.bench.engine import attached
 from pegaflow.bench.figures import Say
-from pegaflow.bench.layout import BlockLayout, layouts
+from pegaflow.bench.layout import ONE_OF_EIGHT, BlockLayout, layouts
 from pegaflow.bench.memory import Limit
 from pegaflow.bench.transfer import LayoutRates, Plan, Rate, latencies, measure_layout
+from pegaflow.models import Status
 from tests.bench.gpu_results.result import Result, survived
 
 POOL_BYTES = 12 << 30
@@ -37,6 +38,7 @@ def rows(say: Say) -> Iterator[Result]:
     yield from survived("one run across layers", _large_runs(say))
     yield from survived("batch calls only", _small_runs("batch", say))
     yield from survived("small runs, as chosen by itself", _small_runs("auto", say))
+    yield from survived("small runs, by a ring", _small_runs("gather", say))
 
 
 def _limits(say: Say) -> Iterator[Result]:
@@ -69,6 +71,10 @@ def _large_runs(say: Say) -> Iterator[Result]:
             "least",
             f"{found.duplex.gb_s} GB/s together, half of the blocks each way",
         )
+        for one in daemon.status().gpus.devices:
+            own = one.own_bytes and one.own_bytes / (1 << 20)
+            how = "by the driver's management library, before and after its start"
+            yield Result("GPU memory that the daemon takes", own, "MiB", 600.0, "most", how)
         say("lookups, and loads of few blocks")
         with attached(daemon.socket, gpu, layout) as engine:
             yield from _latencies(latencies(engine, gpu, plan))
@@ -92,17 +98,20 @@ def _small_runs(strategy: str, say: Say) -> Iterator[Result]:
     gpu, limit = device(), link()
     plan = Plan.of(gpu, is_quick=False)
     with running_daemon(POOL_BYTES, [f"--copy-strategy={strategy}"]) as daemon:
-        for name in SMALL_RUNS:
+        for name in SMALL_RUNS if strategy == "batch" else (*SMALL_RUNS, ONE_OF_EIGHT):
             layout = _layout(plan, name)
             say(f"copy strategy {strategy}")
             found = measure_layout(daemon, gpu, layout, limit, plan, say)
             yield from _judged(strategy, found)
+            if strategy == "gather":
+                with attached(daemon.socket, gpu, layout):
+                    yield from _ring(name, daemon.status())
 
 
 def _judged(strategy: str, found: LayoutRates) -> Iterable[Result]:
     most = found.sizes[-1]
     run = f"{found.name}, {found.run_bytes >> 10} KiB runs"
-    what = f"{most.blocks} blocks of 2 MiB, {run}"
+    what = f"{most.blocks} blocks of {found.runs * found.run_bytes >> 10} KiB, {run}"
     if strategy == "batch" and found.batch_save_gb_s and found.batch_load_gb_s:
         pairs = ((most.save, found.batch_save_gb_s), (most.load, found.batch_load_gb_s))
         for kind, (rate, call) in zip(("save", "load"), pairs, strict=True):
@@ -112,8 +121,22 @@ def _judged(strategy: str, found: LayoutRates) -> Iterable[Result]:
                 f"{what}, batch calls: {kind}", part, "% of the call's rate", 95.0, "least", how
             )
         return
-    # What a gather by a kernel was to reach: copy engines that are fed by several threads do.
-    yield from _of_link(f"{what}, as chosen by itself", most.save, most.load, 90.0)
+    way = "by the engine's gather" if strategy == "gather" else "as chosen by itself"
+    yield from _of_link(f"{what}, {way}", most.save, most.load, 90.0)
+    few = found.sizes[1]
+    yield from _of_link(f"{few.blocks} blocks, {run}, {way}", few.save, few.load, None)
+
+
+def _ring(name: str, status: Status) -> Iterator[Result]:
+    for device in status.gpus.devices:
+        for engine in device.engines:
+            ring = engine.ring
+            how = f"{engine.copy_strategy}; as they are: batch {engine.batch_bytes_s}, plain "
+            how += (
+                f"{engine.plain_bytes_s} bytes/s; out of the ring {ring.bytes_s if ring else None}"
+            )
+            size = ring.bytes / (1 << 20) if ring else None
+            yield Result(f"ring of an engine, {name}", size, "MiB", how=how)
 
 
 def _of_link(what: str, save: Rate, load: Rate, target: float | None) -> Iterator[Result]:
