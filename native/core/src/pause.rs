@@ -43,5 +43,21 @@ pub async fn awake<F: Future>(future: F, patience: Duration, is_near: impl Fn() 
     .await
 }
 
+/// Asks again and again whether something has ended, without a sleep, for `patience` at most; whether it has.
+pub async fn until(has_ended: impl Fn() -> bool, patience: Duration) -> bool {
+    let begun = Instant::now();
+    poll_fn(|context| {
+        if has_ended() {
+            return Poll::Ready(true);
+        }
+        if begun.elapsed() >= patience {
+            return Poll::Ready(false);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
 #[cfg(test)]
 mod tests;

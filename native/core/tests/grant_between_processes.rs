@@ -192,7 +192,7 @@ fn a_grant_that_a_killed_daemon_took_is_free_once_its_process_has_ended() {
 }
 
 fn daemon(folder: &Path, holds: bool) {
-    let grants = Arc::new(GrantFile::create(&folder.join("grants"), 1, BOOT).unwrap());
+    let grants = GrantFile::create(&folder.join("grants"), 1, BOOT).unwrap();
     let block = Arc::new(open_block(folder));
     println!("ready");
     let (sender, requests) = channel::<u64>();
@@ -220,7 +220,7 @@ fn daemon(folder: &Path, holds: bool) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-fn copy_batches(grants: &GrantFile, block: &File, generation: u64, holds: bool) {
+fn copy_batches(grants: &Arc<GrantFile>, block: &File, generation: u64, holds: bool) {
     for _ in 0..4 {
         let Some(_taken) = grants.take(0, generation).unwrap() else {
             return;

@@ -2,6 +2,7 @@
 //!
 //! Every engine of this trait passes the one suite in `tests/conformance.rs`.
 
+mod copying;
 mod cuda;
 mod host;
 mod page;
@@ -10,6 +11,7 @@ mod threads;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::BlockLayout;
 
+pub use copying::{Copying, Pins};
 pub use cuda::{CudaCopyEngine, CudaLayer, CudaMemory};
 pub use host::HostCopyEngine;
 pub use page::{LoadPage, SavePage};
@@ -39,6 +41,13 @@ pub trait CopyEngine: Send + Sync {
 
     /// Copies pages into blocks of the engine. After an error the blocks hold nothing of value.
     fn write(&self, pages: &[LoadPage<'_>]) -> Result<()>;
+
+    /// Begins the same copies where that takes no time worth a thread, and they go on by themselves; None, with nothing begun, for
+    /// those that should be [written](Self::write). `pins` keeps the pages in place, and is let go of after the copies' end.
+    fn begin_write(&self, pages: &[LoadPage<'_>], pins: &Pins) -> Result<Option<Box<dyn Copying>>> {
+        let _ = (pages, pins);
+        Ok(None)
+    }
 
     /// How many blocks to give one call, so that a grant is never taken for long; one block where it is larger.
     fn batch_blocks(&self) -> usize {

@@ -37,4 +37,4 @@ pub(crate) use gpus::Device;
 pub(crate) use ipc::{Mapping, PeerEvent};
 pub(crate) use pinned::PinnedPool;
 pub(crate) use staging::BUFFER_BYTES;
-pub(crate) use stream::{Direction, Piece, Streams};
+pub(crate) use stream::{Begun, Direction, Piece, Streams};

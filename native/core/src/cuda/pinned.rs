@@ -109,6 +109,25 @@ impl PinnedPool {
         }
     }
 
+    /// Whether all of these bytes are pinned by now; it pins none, and does not wait for a thread that does.
+    pub(crate) fn is_pinned(&self, address: *const u8, length: u64) -> bool {
+        let memory = self.store.memory();
+        let begin = address.addr().wrapping_sub(memory.as_ptr().addr());
+        let Some(last) = begin.checked_add((length as usize).saturating_sub(1)) else {
+            return false;
+        };
+        let is_in = |index: usize| {
+            let chunk = self.chunks.get(index).and_then(Mutex::try_lock);
+            chunk.is_some_and(|chunk| match *chunk {
+                Chunk::Pinned(length) => {
+                    index * CHUNK_BYTES + length > last.min((index + 1) * CHUNK_BYTES - 1)
+                }
+                Chunk::Loose | Chunk::Refused => false,
+            })
+        };
+        (begin / CHUNK_BYTES..=last / CHUNK_BYTES).all(is_in)
+    }
+
     /// Ends the threads, and gives the memory back to the driver, which must not be copying from or to it any more.
     pub(super) fn close(&self) {
         self.is_closing.store(true, Relaxed);

@@ -71,22 +71,62 @@ impl Streams {
         if pieces.is_empty() {
             return Ok(way);
         }
-        let idle = self.idle.lock().pop();
-        let stream = idle.map_or_else(|| Stream::new(&self.gpu, self.direction), Ok)?;
-        let copied = match stream.copy(way, pieces) {
+        match self.end(self.begin(way, pieces)?) {
             Err(error) if way == CopyWay::Batch && error.kind() != ErrorKind::GpuLost => {
-                let copied = stream.copy(CopyWay::Plain, pieces);
-                if copied.is_ok() {
-                    tracing::warn!(
-                        "the driver refused a batch of copies, which were then made one by one: {error}"
-                    );
-                }
-                copied.map(|()| CopyWay::Plain)
+                self.end(self.begin(CopyWay::Plain, pieces)?)?;
+                tracing::warn!(
+                    "the driver refused a batch of copies, which were then made one by one: {error}"
+                );
+                Ok(CopyWay::Plain)
             }
             copied => copied.map(|()| way),
-        };
+        }
+    }
+
+    /// Begins to copy all pieces, and returns meanwhile: what it says has to be [ended](Self::end).
+    ///
+    /// The pieces' host bytes must be pinned, and stay the caller's to read or, for [`Direction::ToHost`], to write until then.
+    pub(crate) fn begin(&self, way: CopyWay, pieces: &[Piece]) -> Result<Begun> {
+        let idle = self.idle.lock().pop();
+        let stream = idle.map_or_else(|| Stream::new(&self.gpu, self.direction), Ok)?;
+        Ok(stream.begin(way, pieces))
+    }
+
+    /// Returns when every copy that was begun has ended, with what the driver said of them; where it cannot know that, the error is
+    /// [`ErrorKind::GpuLost`].
+    pub(crate) fn end(&self, begun: Begun) -> Result<()> {
+        let (stream, copied) = begun.end();
         self.idle.lock().push(stream);
         copied
+    }
+}
+
+/// Copies under way, with a stream to themselves.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    stream: Stream,
+    at: Instant,
+    /// They take so long at least.
+    least: Duration,
+    submitted: Result<()>,
+    recorded: Result<()>,
+}
+
+impl Begun {
+    /// Whether every copy has ended, or nobody will ever know.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.recorded.is_err() || self.stream.end.has_passed().unwrap_or(true)
+    }
+
+    fn end(self) -> (Stream, Result<()>) {
+        let Self {
+            stream, at, least, ..
+        } = self;
+        let ended = self
+            .recorded
+            .and_then(|()| stream.end.wait(at, least))
+            .map_err(|error| stream.gpu.error(ErrorKind::GpuLost, error.message()));
+        (stream, ended.and(self.submitted))
     }
 }
 
@@ -124,20 +164,18 @@ impl Stream {
         })
     }
 
-    /// As [`Streams::copy`] in this one way, for the one call that has the stream.
-    fn copy(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {
+    /// As [`Streams::begin`], for the one call that has the stream.
+    fn begin(self, way: CopyWay, pieces: &[Piece]) -> Begun {
         let bytes: u64 = pieces.iter().map(|piece| piece.length).sum();
-        let begun = Instant::now();
+        let at = Instant::now();
         let submitted = self.submit(way, pieces);
-        let ended = self
-            .end
-            .record(self.stream)
-            .and_then(|()| {
-                self.end
-                    .wait(begun, Duration::from_micros(bytes / BYTES_PER_MICROSECOND))
-            })
-            .map_err(|error| self.gpu.error(ErrorKind::GpuLost, error.message()));
-        ended.and(submitted)
+        Begun {
+            at,
+            least: Duration::from_micros(bytes / BYTES_PER_MICROSECOND),
+            submitted,
+            recorded: self.end.record(self.stream),
+            stream: self,
+        }
     }
 
     fn submit(&self, way: CopyWay, pieces: &[Piece]) -> Result<()> {

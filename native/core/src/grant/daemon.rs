@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::ErrorKind::NotFound;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -27,7 +28,7 @@ struct Slot {
 
 impl GrantFile {
     /// Makes the file anew, with mode 0600, in a folder that exists.
-    pub fn create(path: &Path, slots: u32, boot_id: u64) -> Result<Self> {
+    pub fn create(path: &Path, slots: u32, boot_id: u64) -> Result<Arc<Self>> {
         match fs::remove_file(path) {
             Err(source) if source.kind() != NotFound => {
                 return Err(Error::io(
@@ -45,10 +46,10 @@ impl GrantFile {
             .open(path)
             .map_err(|source| Error::io(format_args!("create grant file {}", path.display()), source))?;
         let words = WordFile::create(file, path, Header { slots, boot_id })?;
-        Ok(Self {
+        Ok(Arc::new(Self {
             words,
             slots: (0..slots).map(|_| Mutex::default()).collect(),
-        })
+        }))
     }
 
     /// Where the file is.
@@ -66,7 +67,7 @@ impl GrantFile {
     ///
     /// One transfer takes it once at a time. A generation older than one that was taken before is refused without
     /// a store: a request that arrives late must not overwrite the word of the transfer that has the slot now.
-    pub fn take(&self, slot: u32, generation: u64) -> Result<Option<TakenGuard<'_>>> {
+    pub fn take(self: &Arc<Self>, slot: u32, generation: u64) -> Result<Option<TakenGuard>> {
         let mut state = self.slot(slot, generation)?.lock();
         if generation < state.newest_generation {
             return Ok(None);
@@ -90,7 +91,7 @@ impl GrantFile {
         {
             state.taken = true;
             return Ok(Some(TakenGuard {
-                grants: self,
+                grants: Arc::clone(self),
                 slot,
                 generation,
             }));
@@ -141,13 +142,13 @@ impl Drop for GrantFile {
 
 /// The daemon may touch the engine's blocks while this lives; it must outlive the copies.
 #[derive(Debug)]
-pub struct TakenGuard<'a> {
-    grants: &'a GrantFile,
+pub struct TakenGuard {
+    grants: Arc<GrantFile>,
     slot: u32,
     generation: u64,
 }
 
-impl Drop for TakenGuard<'_> {
+impl Drop for TakenGuard {
     fn drop(&mut self) {
         // Without the store the word stays taken; the engine then learns the end from the answer.
         drop(self.grants.give_back(self.slot, self.generation));

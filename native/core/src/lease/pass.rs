@@ -40,6 +40,11 @@ impl LoadPass {
         }
     }
 
+    /// Whether [`verify`](Self::verify) has nothing to read of this page.
+    pub fn is_verified(&self, index: usize, shard: u32) -> bool {
+        index < self.count && self.hits.is_verified(self.first + index, shard)
+    }
+
     /// Compares a page with its checksum before it is copied, as [`Hits::verify`] does.
     ///
     /// # Errors

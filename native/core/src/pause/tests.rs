@@ -57,6 +57,17 @@ fn it_sleeps_when_the_end_has_not_come_near() {
 }
 
 #[test]
+fn an_end_that_is_asked_for_is_seen_at_once_and_a_late_one_is_left_to_others() {
+    let ask = |has_ended: bool, patience| {
+        let mut asked = pin!(until(|| has_ended, patience));
+        asked.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    };
+    assert_eq!(ask(true, Duration::ZERO), Poll::Ready(true));
+    assert_eq!(ask(false, Duration::ZERO), Poll::Ready(false));
+    assert_eq!(ask(false, LONG), Poll::Pending);
+}
+
+#[test]
 fn long_copies_are_not_stayed_awake_for() {
     assert!(of_copies(1) >= CALL);
     assert_eq!(of_copies(u64::MAX), LONGEST);

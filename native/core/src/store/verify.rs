@@ -40,6 +40,21 @@ impl Verify {
 }
 
 impl Hits {
+    /// Whether [`verify`](Self::verify) has nothing to read of this page: its answer then comes at once.
+    pub fn is_verified(&self, index: usize, shard: u32) -> bool {
+        let pins = &*self.pins;
+        match pins.store.verify {
+            Verify::Off => true,
+            Verify::Always => false,
+            Verify::First => {
+                let block = pins.blocks.get(index).copied();
+                let slot = block.and_then(|block| pins.store.index.slot(block, shard as u16));
+                let record = slot.and_then(|slot| pins.store.pool.slots.read(slot));
+                record.is_some_and(|record| !record.is_unverified)
+            }
+        }
+    }
+
     /// Compares the page of one shard of the block at `index` with its checksum, if the store's setting asks for that.
     ///
     /// To be called before the page is copied to an engine, outside of any lock: it reads the whole page.

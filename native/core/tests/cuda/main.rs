@@ -66,6 +66,14 @@ fn main() {
             pool::pages_of_the_pool_come_back_as_they_were_saved,
         ),
         test(
+            "a_few_pages_are_copied_while_their_caller_goes_on",
+            pool::a_few_pages_are_copied_while_their_caller_goes_on,
+        ),
+        test(
+            "many_runs_are_not_begun_by_their_caller",
+            pool::many_runs_are_not_begun_by_their_caller,
+        ),
+        test(
             "the_whole_pool_is_pinned_and_let_go",
             pool::the_whole_pool_is_pinned_and_let_go,
         ),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pegaflow_core::copy::{CopyEngine, CudaCopyEngine, LoadPage, SavePage};
+use pegaflow_core::copy::{CopyEngine, CudaCopyEngine, LoadPage, Pins, SavePage};
 use pegaflow_core::cuda::{GpuSettings, Gpus, GpusSnapshot};
 use pegaflow_core::eviction::PolicyKind;
-use pegaflow_core::lease::{LeaseTable, SessionId};
+use pegaflow_core::lease::{LeaseTable, LoadPass, SessionId};
 use pegaflow_core::space::{ShardGeometry, SpaceGeometry, SpaceKey};
 use pegaflow_core::store::{PageWriter, Reserved, SCRUB_PERIOD, Store, StoreConfig, Verify};
 use rand::RngCore;
@@ -115,8 +115,74 @@ pub(crate) fn pages_of_the_pool_come_back_as_they_were_saved() {
     save_and_load(&daemon, &memory, &copies);
 }
 
+pub(crate) fn a_few_pages_are_copied_while_their_caller_goes_on() {
+    const PAGE: u64 = 700_000;
+    const BLOCKS: u32 = 12;
+    let (daemon, engine) = (Daemon::start(200 << 20), Engine::start());
+    let memory = DeviceMemory::new(&daemon, &engine, PAGE as usize * BLOCKS as usize);
+    let copies = memory.open(BLOCKS, vec![one_run(memory.base(), PAGE)]).unwrap();
+    for waits in [true, false] {
+        let (bytes, pass) = saved(&daemon, &memory, &copies);
+        let pass = Arc::new(pass);
+        let pins: Pins = Arc::<LoadPass>::clone(&pass);
+        let begun = copies.begin_write(&backwards(&pass, BLOCKS), &pins).unwrap();
+        let copying = begun.unwrap();
+        let kept = Arc::downgrade(&pass);
+        drop((pass, pins));
+        assert!(kept.upgrade().is_some(), "copies keep their pages in place");
+        if waits {
+            while !copying.has_ended() {
+                thread::yield_now();
+            }
+            copying.finish().unwrap();
+        } else {
+            drop(copying);
+        }
+        assert!(kept.upgrade().is_none());
+        assert!(memory.peek() == reversed(&bytes, PAGE), "waits: {waits}");
+    }
+}
+
+pub(crate) fn many_runs_are_not_begun_by_their_caller() {
+    const RUN: u64 = 4_096;
+    const BLOCKS: u32 = 12;
+    let (daemon, engine) = (Daemon::start(200 << 20), Engine::start());
+    let memory = DeviceMemory::new(&daemon, &engine, 4 * RUN as usize * BLOCKS as usize);
+    let layers = (0..4).map(|layer| one_run(memory.base() + layer * RUN * u64::from(BLOCKS), RUN));
+    let copies = memory.open(BLOCKS, layers.collect()).unwrap();
+    let (_, pass) = saved(&daemon, &memory, &copies);
+    let before = memory.peek();
+    let pass = Arc::new(pass);
+    let pins: Pins = Arc::<LoadPass>::clone(&pass);
+    let begun = copies.begin_write(&backwards(&pass, BLOCKS), &pins).unwrap();
+    assert!(begun.is_none());
+    assert!(memory.peek() == before);
+}
+
 /// Fresh bytes in all blocks, which fill the memory; they are saved, and loaded in another order.
 pub(crate) fn save_and_load(daemon: &Daemon, memory: &DeviceMemory<'_>, copies: &CudaCopyEngine) {
+    let (bytes, pass) = saved(daemon, memory, copies);
+    copies
+        .write(&backwards(&pass, copies.layout().num_blocks()))
+        .unwrap();
+    assert!(memory.peek() == reversed(&bytes, copies.page_bytes()));
+    assert!(daemon.gpus.snapshot().pinned_bytes > 0);
+}
+
+/// The last block's page for the first block, and so on.
+fn backwards(pass: &LoadPass, blocks: u32) -> Vec<LoadPage<'_>> {
+    (0..blocks)
+        .map(|index| LoadPage::new(blocks - 1 - index, pass, index as usize, 0).unwrap())
+        .collect()
+}
+
+fn reversed(bytes: &[u8], page_bytes: u64) -> Vec<u8> {
+    let pages = bytes.chunks(page_bytes as usize);
+    pages.rev().flatten().copied().collect()
+}
+
+/// Fresh bytes of all blocks, and a load of them; the memory has zeros then.
+fn saved(daemon: &Daemon, memory: &DeviceMemory<'_>, copies: &CudaCopyEngine) -> (Vec<u8>, LoadPass) {
     let (page_bytes, blocks) = (copies.page_bytes(), copies.layout().num_blocks());
     let mut bytes = vec![0; page_bytes as usize * blocks as usize];
     rand::rng().fill_bytes(&mut bytes);
@@ -151,23 +217,10 @@ pub(crate) fn save_and_load(daemon: &Daemon, memory: &DeviceMemory<'_>, copies: 
     drop(pages);
     writers.into_iter().for_each(|(_, writer)| writer.seal());
 
-    // Back, in another order.
     memory.poke(&vec![0; bytes.len()]);
     let hits = daemon.store.lookup(space, &hashes.concat()).unwrap();
     assert_eq!(hits.len(), blocks as usize);
     let leases = LeaseTable::with_ttl(Duration::from_secs(600));
     let lease = leases.grant(SessionId(1), hits, 1, Instant::now()).unwrap();
-    let pass = leases.begin_load(lease, 0, 0, blocks, false).unwrap();
-    let pages: Vec<LoadPage<'_>> = (0..blocks)
-        .map(|index| LoadPage::new(blocks - 1 - index, &pass, index as usize, 0).unwrap())
-        .collect();
-    copies.write(&pages).unwrap();
-    let expected: Vec<u8> = bytes
-        .chunks(page_bytes as usize)
-        .rev()
-        .flatten()
-        .copied()
-        .collect();
-    assert!(memory.peek() == expected);
-    assert!(daemon.gpus.snapshot().pinned_bytes > 0);
+    (bytes, leases.begin_load(lease, 0, 0, blocks, false).unwrap())
 }

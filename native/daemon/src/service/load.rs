@@ -16,9 +16,9 @@ use super::refusal::Answer;
 use super::save::worker_role;
 use crate::daemon::Daemon;
 use crate::otlp::OpenSpan;
-use crate::session::Session;
-use crate::telemetry::Direction;
-use crate::transfer::{Grant, LoadEnd, LoadJob};
+use crate::session::{Registration, Session};
+use crate::telemetry::{Direction, InFlight};
+use crate::transfer::{BegunLoad, Grant, LoadEnd, LoadJob};
 
 pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequest) -> Answer<LoadResponse> {
     let session = daemon.sessions.find(request.session_id, caller.pid)?;
@@ -59,20 +59,16 @@ pub(super) async fn load(daemon: &Arc<Daemon>, caller: Caller, request: LoadRequ
     let job = LoadJob {
         request_id: request.request_id,
         registration: Arc::clone(&registration),
-        pass,
+        pass: Arc::new(pass),
         shard,
         block_ids: request.block_ids,
         in_ring: request.in_ring,
         grant,
     };
-    let lanes = daemon.lanes.clone();
-    let patience = registration.patience(job.block_ids.len());
-    let end = daemon.loads.run_at(&registration, point, move || {
-        let request = job.request_id.clone();
-        job.run(&lanes, in_flight)
-            .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"))
-    });
-    let end = pause::awake(end, patience, || true).await;
+    let request = job.request_id.clone();
+    let end = run(daemon, &registration, point, job, in_flight)
+        .await
+        .inspect_err(|error| tracing::warn!(request, "a load failed: {error}"));
     if let Some(span) = &mut span {
         trace(span, blocks as u64, &end);
     }
@@ -102,6 +98,34 @@ fn trace(span: &mut OpenSpan, blocks: u64, end: &Result<LoadEnd>) {
         }
         Err(error) => span.fail(error.message()),
     }
+}
+
+/// Runs the load once the engine's stream has come to the point: at once what is short, since a thread that sleeps takes as long to
+/// begin as some blocks take to be copied.
+async fn run(
+    daemon: &Daemon,
+    registration: &Arc<Registration>,
+    point: Option<u32>,
+    job: LoadJob,
+    in_flight: InFlight,
+) -> Result<LoadEnd> {
+    let patience = registration.patience(job.block_ids.len());
+    let has_passed = |point| registration.copies.has_passed(point);
+    if point.map_or(Ok(true), has_passed)?
+        && let Some(copies) = job.begin()?
+    {
+        let begun = BegunLoad {
+            copies,
+            job,
+            in_flight,
+        };
+        return daemon.loads.finish(begun, patience).await;
+    }
+    let lanes = daemon.lanes.clone();
+    let end = daemon
+        .loads
+        .run_at(registration, point, move || job.run(&lanes, in_flight));
+    pause::awake(end, patience, || true).await
 }
 
 fn answer(daemon: &Daemon, outcome: Outcome, bytes: u64, message: String) -> LoadResponse {

@@ -76,7 +76,7 @@ pub(super) async fn register(
 }
 
 /// The file belongs to the engine's user: a daemon of root serves others too.
-fn grant_file(daemon: &Daemon, session: &Session, id: u64) -> Result<GrantFile> {
+fn grant_file(daemon: &Daemon, session: &Session, id: u64) -> Result<Arc<GrantFile>> {
     let path = grants_directory(&daemon.config.socket).join(id.to_string());
     let file = GrantFile::create(&path, GRANT_SLOTS, daemon.boot.id)?;
     let uid = session.peer.uid;

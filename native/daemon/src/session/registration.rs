@@ -21,7 +21,7 @@ pub(crate) struct Registration {
     pub(crate) group: u32,
     pub(crate) geometry: ShardGeometry,
     pub(crate) copies: Box<dyn CopyEngine>,
-    pub(crate) grants: GrantFile,
+    pub(crate) grants: Arc<GrantFile>,
 }
 
 impl Registration {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use pegaflow_core::copy::LoadPage;
+use pegaflow_core::copy::{Copying, LoadPage, Pins};
 use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::grant::TakenGuard;
 use pegaflow_core::lease::LoadPass;
 
 use super::lanes::Batches;
+use super::threads::Begun;
 use super::{Grant, Lanes, check_open};
 use crate::session::Registration;
 use crate::telemetry::InFlight;
@@ -18,7 +20,7 @@ pub(crate) struct LoadJob {
     /// vLLM's request id, for logs.
     pub(crate) request_id: String,
     pub(crate) registration: Arc<Registration>,
-    pub(crate) pass: LoadPass,
+    pub(crate) pass: Arc<LoadPass>,
     pub(crate) shard: u32,
     pub(crate) block_ids: Vec<u32>,
     /// They are slots of the ring.
@@ -40,28 +42,44 @@ impl LoadJob {
     ///
     /// # Errors
     /// What the copy says: some bytes may be in place.
-    pub(crate) fn run(self, lanes: &Lanes, mut in_flight: InFlight) -> Result<LoadEnd> {
+    pub(crate) fn run(self, lanes: &Lanes, in_flight: InFlight) -> Result<LoadEnd> {
         let request = self.request_id.clone();
         let blocks = self.block_ids.len() as u64;
         let end = self.copy(lanes)?;
-        match end {
-            LoadEnd::Loaded { bytes } => {
-                in_flight.count("loaded", blocks);
-                let took = in_flight.succeed(blocks, bytes);
-                tracing::debug!(request, blocks, ?took, "load");
-            }
-            LoadEnd::Revoked => {
-                in_flight.revoked(blocks);
-                tracing::debug!(request, blocks, "a load was revoked");
-            }
-        }
+        count(end, &request, blocks, in_flight);
         Ok(end)
+    }
+
+    /// Begins a load whose copies are few, and whose pages nobody has to look at before; None for one that should be
+    /// [run](Self::run).
+    ///
+    /// # Errors
+    /// As of `run`.
+    pub(crate) fn begin(&self) -> Result<Option<LoadCopies>> {
+        let registration = &self.registration;
+        let copies = registration.way(self.in_ring)?;
+        let is_ready = |index| self.pass.is_verified(index, self.shard);
+        if self.block_ids.len() > copies.batch_blocks() || !(0..self.block_ids.len()).all(is_ready) {
+            return Ok(None);
+        }
+        check_open(registration)?;
+        let pages = self.pages(0, &self.block_ids)?;
+        let Some(taken) = registration.grants.take(self.grant.slot, self.grant.generation)? else {
+            return Ok(None);
+        };
+        let pins: Pins = Arc::<LoadPass>::clone(&self.pass);
+        let copying = copies.begin_write(&pages, &pins)?;
+        Ok(copying.map(|copying| LoadCopies { copying, taken }))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.block_ids.len() as u64 * self.registration.geometry.page_bytes
     }
 
     /// Copies in batches while it has the grant: **no byte is written without it**, and no batch begins after a revoke.
     fn copy(self, lanes: &Lanes) -> Result<LoadEnd> {
         let registration = Arc::clone(&self.registration);
-        let bytes = self.block_ids.len() as u64 * registration.geometry.page_bytes;
+        let bytes = self.bytes();
         let Some(taken) = registration.grants.take(self.grant.slot, self.grant.generation)? else {
             return Ok(LoadEnd::Revoked);
         };
@@ -93,6 +111,55 @@ impl LoadJob {
             })
         };
         block_ids.iter().enumerate().map(page).collect()
+    }
+}
+
+/// Copies of a load that go on by themselves; the grant is given back after their end.
+pub(crate) struct LoadCopies {
+    copying: Box<dyn Copying>,
+    taken: TakenGuard,
+}
+
+/// A load whose copies go on by themselves.
+pub(crate) struct BegunLoad {
+    pub(crate) copies: LoadCopies,
+    pub(crate) job: LoadJob,
+    pub(crate) in_flight: InFlight,
+}
+
+impl Begun for BegunLoad {
+    type End = LoadEnd;
+
+    fn has_ended(&self) -> bool {
+        self.copies.copying.has_ended()
+    }
+
+    fn finish(self) -> Result<LoadEnd> {
+        let Self {
+            copies: LoadCopies { copying, taken },
+            job,
+            in_flight,
+        } = self;
+        let copied = copying.finish();
+        drop(taken);
+        copied?;
+        let end = LoadEnd::Loaded { bytes: job.bytes() };
+        count(end, &job.request_id, job.block_ids.len() as u64, in_flight);
+        Ok(end)
+    }
+}
+
+fn count(end: LoadEnd, request: &str, blocks: u64, mut in_flight: InFlight) {
+    match end {
+        LoadEnd::Loaded { bytes } => {
+            in_flight.count("loaded", blocks);
+            let took = in_flight.succeed(blocks, bytes);
+            tracing::debug!(request, blocks, ?took, "load");
+        }
+        LoadEnd::Revoked => {
+            in_flight.revoked(blocks);
+            tracing::debug!(request, blocks, "a load was revoked");
+        }
     }
 }
 

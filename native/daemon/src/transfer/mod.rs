@@ -12,7 +12,7 @@ use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_proto::v1;
 
 pub(crate) use lanes::Lanes;
-pub(crate) use load::{LoadEnd, LoadJob};
+pub(crate) use load::{BegunLoad, LoadEnd, LoadJob};
 pub(crate) use points::PointWatch;
 pub(crate) use save::{SaveCounts, SaveJob};
 pub(crate) use threads::TransferThreads;

@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use pegaflow_core::error::{Error, ErrorKind, Result};
+use pegaflow_core::pause;
 use tokio::sync::{oneshot, watch};
 
 use super::PointWatch;
@@ -106,6 +108,24 @@ impl TransferThreads {
         self.answer(answered).await
     }
 
+    /// Waits for what has begun: without a sleep for `patience`, then on one of the threads, which also does it when the caller stops
+    /// to wait.
+    ///
+    /// # Errors
+    /// What it says.
+    pub(crate) async fn finish<B: Begun>(&self, begun: B, patience: Duration) -> Result<B::End> {
+        let mut held = Held {
+            begun: Some((begun, Unfinished::begin(&self.unfinished))),
+            queue: Arc::clone(&self.queue),
+        };
+        let has_ended = pause::until(|| held.has_ended(), patience).await;
+        match held.begun.take() {
+            Some((begun, _unfinished)) if has_ended => begun.finish(),
+            Some((begun, _unfinished)) => self.run(move || begun.finish()).await,
+            None => Err(Error::new(ErrorKind::Io, "what was begun is gone")),
+        }
+    }
+
     /// `work` for one of the threads, which is told whether it may be done, and what answers it.
     fn job<T: Send + 'static>(
         &self,
@@ -139,6 +159,44 @@ impl TransferThreads {
     pub(crate) async fn idle(&self) {
         // This holds the sender, so the wait ends only with the work.
         drop(self.unfinished.subscribe().wait_for(|&count| count == 0).await);
+    }
+}
+
+/// Work that goes on by itself once it has begun.
+pub(crate) trait Begun: Send + 'static {
+    /// What comes of it.
+    type End: Send + 'static;
+
+    /// Whether `finish` would return at once.
+    fn has_ended(&self) -> bool;
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// What it says.
+    fn finish(self) -> Result<Self::End>;
+}
+
+/// What has begun, while somebody waits for it; else a thread does.
+struct Held<B: Begun> {
+    begun: Option<(B, Unfinished)>,
+    queue: Arc<Queue>,
+}
+
+impl<B: Begun> Held<B> {
+    fn has_ended(&self) -> bool {
+        self.begun.as_ref().is_none_or(|(begun, _)| begun.has_ended())
+    }
+}
+
+impl<B: Begun> Drop for Held<B> {
+    fn drop(&mut self) {
+        if let Some((begun, unfinished)) = self.begun.take() {
+            self.queue.push(Box::new(move || {
+                drop(begun.finish());
+                drop(unfinished);
+            }));
+        }
     }
 }
 

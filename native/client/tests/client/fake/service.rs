@@ -97,7 +97,7 @@ impl Engine for Service {
         let grants = GrantFile::create(&path, GRANT_SLOTS, self.0.script.boot_id).unwrap();
         let registration_id = request.session_id;
         let mut seen = self.0.seen.lock();
-        seen.grants.insert(registration_id, Arc::new(grants));
+        seen.grants.insert(registration_id, grants);
         seen.registrations.push(request);
         Ok(Response::new(RegisterResponse {
             boot_id: self.0.script.boot_id,

@@ -1,5 +1,6 @@
 //! Memory of another process on a GPU, by CUDA IPC and the GPU's copy engines.
 
+mod begun;
 mod memory;
 mod plan;
 mod way;
@@ -9,10 +10,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use self::begun::CudaCopying;
 use self::memory::Opened;
 use self::plan::Plan;
 use self::way::Choice;
-use super::{CopyEngine, LoadPage, SavePage};
+use super::{CopyEngine, Copying, LoadPage, Pins, SavePage};
 use crate::cuda::{Direction, EngineSnapshot, Gpus, RingSnapshot, end_process};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::BlockLayout;
@@ -31,6 +33,8 @@ const LANES: usize = 3;
 /// Submitting small runs takes a thread longer than the link takes to copy them.
 const LANES_OF_SMALL_RUNS: usize = 4;
 const SMALL_RUN_BYTES: u64 = 256 << 10;
+/// Submitting so many one by one takes some ten microseconds.
+const PIECES_AT_ONCE: usize = 16;
 
 /// Copies between the memory of one process on a GPU and pages.
 ///
@@ -110,6 +114,14 @@ impl CudaCopyEngine {
     }
 
     fn copy(&self, direction: Direction, pages: impl Iterator<Item = (u32, PagePtr)>) -> Result<()> {
+        let plan = self.plan(pages)?;
+        self.process.check_alive()?;
+        self.run(direction, &plan).map_err(or_end)?;
+        // What was read of a process that ended meanwhile is still its bytes, but nobody is there to vouch for them.
+        self.process.check_alive()
+    }
+
+    fn plan(&self, pages: impl Iterator<Item = (u32, PagePtr)>) -> Result<Plan> {
         let mut plan = Plan::default();
         for (block, page) in pages {
             self.layout.check_page(block, page)?;
@@ -117,10 +129,7 @@ impl CudaCopyEngine {
                 plan.push(page, run);
             }
         }
-        self.process.check_alive()?;
-        self.run(direction, &plan).map_err(or_end)?;
-        // What was read of a process that ended meanwhile is still its bytes, but nobody is there to vouch for them.
-        self.process.check_alive()
+        Ok(plan)
     }
 
     fn run(&self, direction: Direction, plan: &Plan) -> Result<()> {
@@ -157,6 +166,20 @@ impl CopyEngine for CudaCopyEngine {
     fn write(&self, pages: &[LoadPage<'_>]) -> Result<()> {
         let pages = pages.iter().map(|page| (page.block(), page.page()));
         self.copy(Direction::ToDevice, pages)
+    }
+
+    fn begin_write(&self, pages: &[LoadPage<'_>], pins: &Pins) -> Result<Option<Box<dyn Copying>>> {
+        let device = &self.opened.device;
+        if device.pace.bytes_per_s().is_some() || pages.len() > PIECES_AT_ONCE {
+            return Ok(None);
+        }
+        let plan = self.plan(pages.iter().map(|page| (page.block(), page.page())))?;
+        let Some(pieces) = plan.soon(PIECES_AT_ONCE, &device.pool) else {
+            return Ok(None);
+        };
+        self.process.check_alive()?;
+        let copying = CudaCopying::begin(&self.opened, &self.process, pieces, pins).map_err(or_end)?;
+        Ok(Some(Box::new(copying)))
     }
 
     fn batch_bytes(&self) -> u64 {

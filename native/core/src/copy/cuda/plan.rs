@@ -38,6 +38,16 @@ impl Plan {
         self.pieces.iter().map(|piece| piece.length).sum()
     }
 
+    /// The pieces, where there are few and all are pinned: what can be begun at once.
+    pub(super) fn soon(&self, most: usize, pool: &PinnedPool) -> Option<&[Piece]> {
+        let is_ready = self.pieces.len() <= most
+            && self
+                .pieces
+                .iter()
+                .all(|piece| pool.is_pinned(piece.host, piece.length));
+        is_ready.then_some(&self.pieces)
+    }
+
     /// Parts the pieces where their memory is pinned apart, and pins what is not pinned yet.
     pub(super) fn part(&self, pool: &PinnedPool) -> Ways {
         self.part_by(|host, length| {

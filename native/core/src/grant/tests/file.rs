@@ -18,7 +18,7 @@ const BOOT: u64 = 0x1122_3344_5566_7788;
 struct Pair {
     _folder: TempDir,
     path: PathBuf,
-    daemon: GrantFile,
+    daemon: Arc<GrantFile>,
     engine: Arc<GrantPool>,
 }
 
