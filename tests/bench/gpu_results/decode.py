@@ -8,6 +8,7 @@ from pegaflow.bench.decode import DecodeModel, Steps, measure_alone, measure_bes
 from pegaflow.bench.engine import BenchEngine, attached
 from pegaflow.bench.figures import Say
 from pegaflow.bench.layout import BlockLayout
+from tests.bench.gpu_results import plain_copies
 from tests.bench.gpu_results.result import Result, survived
 from tests.bench.gpu_results.transfer import POOL_BYTES, device
 
@@ -32,6 +33,7 @@ def _alone() -> Steps:
 def rows(say: Say) -> Iterator[Result]:
     """All of them."""
     yield from survived("decoding alone", _base(say))
+    yield from survived("decoding beside plain copies", _plain_copies(say))
     yield from survived("decoding beside copy engines", _copy_engines(say))
     yield from survived("decoding beside small runs", _small_runs(say))
     for name, layout in (("both ways", LARGE), ("both ways of small runs", SMALL)):
@@ -45,6 +47,17 @@ def _base(say: Say) -> Iterator[Result]:
     yield Result("decoding step alone: p99", _alone().p99_ms, "ms", how=how)
 
 
+def _plain_copies(say: Say) -> Iterator[Result]:
+    for kinds in (("save",), ("load",), BOTH):
+        name = f"plain copies of another process, {_ways(kinds)}"
+        say(f"decoding steps beside {name}")
+        with plain_copies.running(kinds) as copies:
+            steps = measure_alone(_model())
+        how = f"copies of {plain_copies.BYTES >> 20} MiB by cupy, {copies.gb_s} GB/s"
+        for statistic, rise in zip(("mean", "p99"), steps.rise(_alone()), strict=True):
+            yield Result(f"decoding beside {name}: {statistic}", rise, "% more", how=how)
+
+
 def _copy_engines(say: Say) -> Iterator[Result]:
     with running_daemon(POOL_BYTES) as daemon, attached(daemon.socket, device(), LARGE) as one:
         for kinds, targets in ((("save",), (3, 6)), (("load",), (3, 6)), (BOTH, (6, 8))):
@@ -52,9 +65,16 @@ def _copy_engines(say: Say) -> Iterator[Result]:
 
 
 def _small_runs(say: Say) -> Iterator[Result]:
-    with running_daemon(POOL_BYTES) as daemon, attached(daemon.socket, device(), SMALL) as one:
-        for kinds in (("save",), ("load",)):
-            yield from _rise(f"small runs, {_ways(kinds)}", one, kinds, (11, None), say)
+    for strategy in ("auto", "gather"):
+        options = [f"--copy-strategy={strategy}"]
+        way = "as chosen by itself" if strategy == "auto" else "by a ring"
+        with (
+            running_daemon(POOL_BYTES, options) as daemon,
+            attached(daemon.socket, device(), SMALL) as one,
+        ):
+            for kinds in (("save",), ("load",)):
+                name = f"small runs {way}, {_ways(kinds)}"
+                yield from _rise(name, one, kinds, (11, None), say)
 
 
 def _rise(

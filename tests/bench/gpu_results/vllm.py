@@ -10,7 +10,7 @@ from typing import Any, Final
 from pegaflow.bench.daemon import BenchDaemon
 from pegaflow.bench.figures import Say
 from pegaflow.bench.ttft import make_prompts
-from pegaflow.bench.vllm_engine import VllmEngine, ours, vllm_offload
+from pegaflow.bench.vllm_engine import VllmEngine, ours, running_engine, vllm_offload
 from pegaflow.bench.vllm_site import VllmSite, plan_model
 from pegaflow.errors import PegaflowError
 from tests.bench.gpu_results import mix
@@ -71,9 +71,11 @@ def _rows(say: Say) -> Iterator[Result]:
             # One that has ended says why when it is asked.
             with suppress(PegaflowError):
                 engine.wait_started()
-        yield from _asked(engines, one_by_one, daemon, say)
+        mixes = mix.Mixes(plan)
+        yield from _asked(engines, one_by_one, mixes, daemon, say)
         for engine in engines.values():
             engine.kill()
+        yield from survived(f"mix, {mix.IN_GPU}", _floor(site, mixes, mixed, directory, say))
         measured = alone_and_ours(site, one_by_one, alone, directory, daemon, say)
         yield from survived("engine start", measured)
 
@@ -81,6 +83,7 @@ def _rows(say: Say) -> Iterator[Result]:
 def _asked(
     engines: Mapping[tuple[str, str], VllmEngine],
     one_by_one: OneByOne,
+    mixes: mix.Mixes,
     daemon: BenchDaemon,
     say: Say,
 ) -> Iterator[Result]:
@@ -89,9 +92,17 @@ def _asked(
     yield from survived(f"warm TTFT, {OFFLOAD}", one_by_one.offload(engines["one", OFFLOAD]))
     across = one_by_one.pegaflow(ACROSS, engines["one", ACROSS], daemon)
     yield from survived(f"warm TTFT, {ACROSS}", across)
-    mixed = mix.Mixes(one_by_one.plan)
     for kind in (OFFLOAD, DEFAULT, ACROSS):
         say(f"warm prompts and decoding: {kind}")
         its_daemon = None if kind == OFFLOAD else daemon
-        found = mixed.rows(kind, engines["mix", kind], its_daemon)
+        found = mixes.rows(kind, engines["mix", kind], its_daemon)
         yield from survived(f"mix, {kind}", found)
+
+
+def _floor(
+    site: VllmSite, mixes: mix.Mixes, arguments: Mapping[str, Any], directory: Path, say: Say
+) -> Iterator[Result]:
+    say(f"warm prompts and decoding: {mix.IN_GPU}")
+    larger = {**arguments, "kv_cache_memory_bytes": mix.IN_GPU_CACHE_BYTES}
+    with running_engine(site, larger, directory / "floor.log") as engine:
+        yield from mixes.floor(engine)
