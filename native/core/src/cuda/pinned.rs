@@ -32,6 +32,16 @@ enum Chunk {
     Refused,
 }
 
+impl Chunk {
+    /// How many of its first bytes are pinned.
+    fn pinned(self) -> usize {
+        match self {
+            Self::Pinned(length) => length,
+            Self::Loose | Self::Refused => 0,
+        }
+    }
+}
+
 /// The pool's memory as the driver has it. **Nothing of it is unmapped while it is pinned**: this keeps the store.
 #[derive(Debug)]
 pub(crate) struct PinnedPool {
@@ -91,6 +101,19 @@ impl PinnedPool {
 
     /// The first of `length` bytes at `address` that have one answer: they are pinned when this returns, or cannot be.
     pub(crate) fn pin(&self, address: *const u8, length: u64) -> Part {
+        self.part(address, length, |chunk| self.pin_chunk(chunk))
+    }
+
+    /// The same of what is pinned by now: it pins none, and waits for no thread that does.
+    pub(crate) fn look(&self, address: *const u8, length: u64) -> Part {
+        self.part(address, length, |index| {
+            let chunk = self.chunks.get(index).and_then(Mutex::try_lock);
+            chunk.map_or(0, |chunk| chunk.pinned())
+        })
+    }
+
+    /// `pinned` says how many of a chunk's first bytes are.
+    fn part(&self, address: *const u8, length: u64, pinned: impl Fn(usize) -> usize) -> Part {
         let memory = self.store.memory();
         let offset = address.addr().wrapping_sub(memory.as_ptr().addr());
         if offset >= memory.len() {
@@ -100,32 +123,13 @@ impl PinnedPool {
             };
         }
         let (chunk, within) = (offset / CHUNK_BYTES, offset % CHUNK_BYTES);
-        let pinned = self.pin_chunk(chunk);
+        let pinned = pinned(chunk);
         let is_pinned = within < pinned;
         let end = if is_pinned { pinned } else { CHUNK_BYTES };
         Part {
             length: length.min((end - within) as u64),
             is_pinned,
         }
-    }
-
-    /// Whether all of these bytes are pinned by now; it pins none, and does not wait for a thread that does.
-    pub(crate) fn is_pinned(&self, address: *const u8, length: u64) -> bool {
-        let memory = self.store.memory();
-        let begin = address.addr().wrapping_sub(memory.as_ptr().addr());
-        let Some(last) = begin.checked_add((length as usize).saturating_sub(1)) else {
-            return false;
-        };
-        let is_in = |index: usize| {
-            let chunk = self.chunks.get(index).and_then(Mutex::try_lock);
-            chunk.is_some_and(|chunk| match *chunk {
-                Chunk::Pinned(length) => {
-                    index * CHUNK_BYTES + length > last.min((index + 1) * CHUNK_BYTES - 1)
-                }
-                Chunk::Loose | Chunk::Refused => false,
-            })
-        };
-        (begin / CHUNK_BYTES..=last / CHUNK_BYTES).all(is_in)
     }
 
     /// Ends the threads, and gives the memory back to the driver, which must not be copying from or to it any more.
@@ -204,10 +208,7 @@ impl PinnedPool {
                 }
             }
         }
-        match *chunk {
-            Chunk::Pinned(length) => length,
-            Chunk::Loose | Chunk::Refused => 0,
-        }
+        chunk.pinned()
     }
 
     /// How many of the chunk's bytes the pool has, once it has all that it should.

@@ -70,6 +70,10 @@ fn main() {
             pool::a_few_pages_are_copied_while_their_caller_goes_on,
         ),
         test(
+            "neighbours_are_begun_as_one_copy_where_they_are_pinned_as_one",
+            pool::neighbours_are_begun_as_one_copy_where_they_are_pinned_as_one,
+        ),
+        test(
             "many_runs_are_not_begun_by_their_caller",
             pool::many_runs_are_not_begun_by_their_caller,
         ),

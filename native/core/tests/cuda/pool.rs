@@ -143,6 +143,29 @@ pub(crate) fn a_few_pages_are_copied_while_their_caller_goes_on() {
     }
 }
 
+pub(crate) fn neighbours_are_begun_as_one_copy_where_they_are_pinned_as_one() {
+    // In all more than the 32 MiB in which the pool is pinned.
+    const PAGE: u64 = 1 << 20;
+    const BLOCKS: u32 = 40;
+    let (daemon, engine) = (Daemon::start(200 << 20), Engine::start());
+    let memory = DeviceMemory::new(&daemon, &engine, PAGE as usize * BLOCKS as usize);
+    let copies = memory.open(BLOCKS, vec![one_run(memory.base(), PAGE)]).unwrap();
+    let (bytes, pass) = saved(&daemon, &memory, &copies);
+    let pass = Arc::new(pass);
+    let pins: Pins = Arc::<LoadPass>::clone(&pass);
+    let pages: Vec<LoadPage<'_>> = (0..BLOCKS)
+        .map(|block| LoadPage::new(block, &pass, block as usize, 0).unwrap())
+        .collect();
+    // Forty copies would be too many to begin.
+    copies
+        .begin_write(&pages, &pins)
+        .unwrap()
+        .unwrap()
+        .finish()
+        .unwrap();
+    assert!(memory.peek() == bytes);
+}
+
 pub(crate) fn many_runs_are_not_begun_by_their_caller() {
     const RUN: u64 = 4_096;
     const BLOCKS: u32 = 12;

@@ -33,6 +33,8 @@ const LANES: usize = 3;
 /// Submitting small runs takes a thread longer than the link takes to copy them.
 const LANES_OF_SMALL_RUNS: usize = 4;
 const SMALL_RUN_BYTES: u64 = 256 << 10;
+/// Looking through the runs of so many takes some ten microseconds too.
+const PAGES_AT_ONCE: usize = 64;
 /// Submitting so many one by one takes some ten microseconds.
 const PIECES_AT_ONCE: usize = 16;
 
@@ -170,7 +172,7 @@ impl CopyEngine for CudaCopyEngine {
 
     fn begin_write(&self, pages: &[LoadPage<'_>], pins: &Pins) -> Result<Option<Box<dyn Copying>>> {
         let device = &self.opened.device;
-        if device.pace.bytes_per_s().is_some() || pages.len() > PIECES_AT_ONCE {
+        if device.pace.bytes_per_s().is_some() || pages.len() > PAGES_AT_ONCE {
             return Ok(None);
         }
         let plan = self.plan(pages.iter().map(|page| (page.block(), page.page())))?;
@@ -178,7 +180,7 @@ impl CopyEngine for CudaCopyEngine {
             return Ok(None);
         };
         self.process.check_alive()?;
-        let copying = CudaCopying::begin(&self.opened, &self.process, pieces, pins).map_err(or_end)?;
+        let copying = CudaCopying::begin(&self.opened, &self.process, &pieces, pins).map_err(or_end)?;
         Ok(Some(Box::new(copying)))
     }
 

@@ -38,14 +38,13 @@ impl Plan {
         self.pieces.iter().map(|piece| piece.length).sum()
     }
 
-    /// The pieces, where there are few and all are pinned: what can be begun at once.
-    pub(super) fn soon(&self, most: usize, pool: &PinnedPool) -> Option<&[Piece]> {
-        let is_ready = self.pieces.len() <= most
-            && self
-                .pieces
-                .iter()
-                .all(|piece| pool.is_pinned(piece.host, piece.length));
-        is_ready.then_some(&self.pieces)
+    /// The pieces, parted in the same way, where there are few and all are pinned by now: what can be begun at once.
+    pub(super) fn soon(&self, most: usize, pool: &PinnedPool) -> Option<Vec<Piece>> {
+        let Ways { direct, staged } = self.part_by(|host, length| {
+            let part = pool.look(host, length);
+            (part.length, part.is_pinned)
+        });
+        (staged.is_empty() && direct.len() <= most).then_some(direct)
     }
 
     /// Parts the pieces where their memory is pinned apart, and pins what is not pinned yet.
