@@ -26,7 +26,7 @@ pub(super) fn round_trips(gpu: &Arc<Gpu>) -> Vec<SelfTest> {
 }
 
 fn round_trip(gpu: &Arc<Gpu>, way: CopyWay, sent: &[u8]) -> Result<Vec<u8>> {
-    let memory = DeviceMemory::new(gpu, BYTES)?;
+    let memory = DeviceMemory::new(gpu, BYTES as u64)?;
     let streams = [Direction::ToDevice, Direction::ToHost].map(|direction| Streams::new(gpu, direction));
-    Staging::new(gpu)?.round_trip(&streams, way, memory.base(), sent)
+    Staging::new(gpu)?.round_trip(&streams, way, memory.address(), sent)
 }

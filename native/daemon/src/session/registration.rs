@@ -35,7 +35,7 @@ impl Registration {
 
     /// Bytes of all its blocks.
     pub(super) fn mapped_bytes(&self) -> u64 {
-        u64::from(self.num_blocks) * self.geometry.page_bytes
+        u64::from(self.copies.layout().num_blocks()) * self.geometry.page_bytes
     }
 
     /// A way to its blocks; with `in_ring`, to the slots of its ring.

@@ -5,7 +5,6 @@
 //! the engine's steps.
 
 mod kernel;
-mod memory;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::kernel::Kernel;
-use self::memory::DeviceMemory;
+use super::device_memory::DeviceMemory;
 use super::event::Event;
 use super::export::{Export, StreamPoint};
 use super::ipc::MemoryHandle;
