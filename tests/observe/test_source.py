@@ -11,7 +11,6 @@ from pegaflow.errors import Unreachable
 from pegaflow.observe.source import HttpSource
 from tests.cli.documents import status_document
 
-
 _STATUS = json.dumps(status_document(last_event=None))
 
 
