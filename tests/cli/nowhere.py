@@ -75,7 +75,9 @@ def somewhere_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nowhere]:
     for bench in ("transfer", "ttft", "restart", "sharing"):
         importlib.import_module(f"pegaflow.bench.{bench}")
         monkeypatch.setattr(f"pegaflow.bench.{bench}.measure", not_here)
-    importlib.import_module("pegaflow.doctor.examination")
+    # What is large is loaded before the time of a command counts.
+    for large in ("doctor.examination", "observe.source", "planning"):
+        importlib.import_module(f"pegaflow.{large}")
     monkeypatch.setattr("pegaflow.doctor.examination.examine", not_here)
     monkeypatch.setattr(socket, "getaddrinfo", no_name)
     with tempfile.TemporaryDirectory(prefix="pega-") as directory:
@@ -91,12 +93,14 @@ def _limit(seconds: float) -> Iterator[None]:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # The time that the test itself has goes on afterwards.
+    left = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *left)
 
 
 def check_sentences(outcome: Outcome) -> None:
