@@ -27,6 +27,7 @@ from pegaflow.cli import (
     warm,
 )
 from pegaflow.cli.context import AppContext
+from pegaflow.cli.examples import add_examples
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import discard_results, note
 from pegaflow.distribution import refuse_strangers
@@ -77,6 +78,7 @@ def root(
 def run(args: Sequence[str], context: AppContext) -> int:
     """Run one command line; returns its exit code."""
     command = typer.main.get_command(app)
+    add_examples(command)
     try:
         refuse_strangers()
         code = command.main(list(args), prog_name="pegaflow", standalone_mode=False, obj=context)
