@@ -21,6 +21,9 @@ After an update:
 """,
     "status": """
   pegaflow status
+The daemons that ~/.config/pegaflow/top.toml names, or others:
+  pegaflow status --all
+  pegaflow status --url gpu-1:9091 --url gpu-2:9091
 The share of blocks that were hits, for scripts:
   pegaflow status --json | jq '1 - .blocks.miss / .blocks.requested'
 """,

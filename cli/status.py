@@ -1,7 +1,7 @@
 """``pegaflow status``."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,7 +9,10 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import table, write_line, write_tables
+from pegaflow.cli.status_fleet import status_of_all
+from pegaflow.cli.top.sources import named_urls
 from pegaflow.config import resolve_socket
+from pegaflow.errors import ConfigError
 from pegaflow.models import RunningOperation, Ssd, Status, TakenOver, Transfers, parse
 from pegaflow.units import format_duration, format_size
 
@@ -19,16 +22,32 @@ if TYPE_CHECKING:
 
 def status(
     ctx: typer.Context,
+    url: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="A daemon's HTTP address, such as http://gpu-7:9091; can be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    all_hosts: Annotated[
+        bool, typer.Option("--all", help="The daemons that top.toml names in [hosts].")
+    ] = False,
     socket: Socket = None,
     config: ConfigFile = None,
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """Show the daemon, its pool, and who is attached.
+    """Show the daemon, its pool, and who is attached; or a line for each of several.
 
     Exit code 0: it works; 3: no daemon answers; 4: it does not answer in time; 5: it is degraded.
     """
     context: AppContext = ctx.obj
+    if url or all_hosts:
+        urls = _urls(context, url or (), all_hosts=all_hosts, socket=socket)
+        code = status_of_all(context, urls, timeout_seconds(timeout), json=json)
+        raise typer.Exit(code)
     address = resolve_socket(socket, config=config, environ=context.environ)
     document = context.connect(address, timeout_seconds(timeout)).status_json()
     status = parse(Status, document)
@@ -38,6 +57,20 @@ def status(
         write_tables(context, tables(status))
     if status.state == "degraded":
         raise typer.Exit(ExitCode.PROBLEMS)
+
+
+def _urls(
+    context: AppContext, urls: Sequence[str], *, all_hosts: bool, socket: str | None
+) -> Mapping[str, str]:
+    """The daemons that are asked for, by name."""
+    from pegaflow.observe.settings import find_settings
+
+    if socket is not None:
+        raise ConfigError("--socket is of one daemon; leave it, or --url and --all, out")
+    hosts = find_settings(None, context.environ).hosts if all_hosts else {}
+    if all_hosts and not hosts:
+        raise ConfigError("--all finds no daemon; name some in [hosts] of top.toml, or give --url")
+    return {**hosts, **named_urls(urls, {})}
 
 
 def tables(status: Status) -> "Iterator[Table]":

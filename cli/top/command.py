@@ -1,7 +1,8 @@
 """The command ``pegaflow top`` and its options."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,6 +11,9 @@ from pegaflow.cli.options import ConfigFile, Socket, Timeout, timeout_seconds
 from pegaflow.cli.top.sources import demo_sources, local_source, named_urls, remote_sources
 from pegaflow.errors import ConfigError
 from pegaflow.units import DURATION_FORM, parse_duration
+
+if TYPE_CHECKING:
+    from pegaflow.observe.source import Source
 
 _LEAST_INTERVAL_S: Final = 0.1
 _LEAST_KEPT_S: Final = 60.0
@@ -174,6 +178,7 @@ def top(
         look_back(context, replay, wanted)
         return
     timeout_s = timeout_seconds(timeout)
+    found: Sequence[Source]
     if demo:
         found = demo_sources()
     elif urls := named_urls(url or (), settings.hosts if socket is None else {}):

@@ -9,7 +9,7 @@ from pegaflow.cli.context import AppContext
 from pegaflow.config import resolve_socket
 
 if TYPE_CHECKING:
-    from pegaflow.observe.source import Source
+    from pegaflow.observe.source import HttpSource, Source
 
 
 def named_urls(urls: Sequence[str], hosts: Mapping[str, str]) -> dict[str, str]:
@@ -20,7 +20,7 @@ def named_urls(urls: Sequence[str], hosts: Mapping[str, str]) -> dict[str, str]:
     return given or dict(hosts)
 
 
-def remote_sources(urls: Mapping[str, str], timeout_s: float) -> "list[Source]":
+def remote_sources(urls: Mapping[str, str], timeout_s: float) -> "list[HttpSource]":
     """The daemons at addresses, by name."""
     from pegaflow.observe.source import HttpSource
 

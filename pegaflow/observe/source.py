@@ -59,6 +59,10 @@ class HttpSource:
             self.close()
             raise
 
+    def status(self) -> str:
+        """The status document alone."""
+        return self._get("/v1/status")
+
     def _new_events(self, status: Status) -> tuple[LoggedEvent, ...] | None:
         if status.last_event is None:
             return None

@@ -42,8 +42,16 @@ def test_a_daemon_that_uses_no_gpu_of_the_machine_is_a_problem(tmp_path: Path) -
 
 
 def test_the_copy_strategies_of_engines_are_told(tmp_path: Path) -> None:
-    engine = GpuEngine(102, 32, 2 << 20, "batch", 50 * 2.0**30, None)
-    device = Gpu("GPU-1", "NVIDIA H200", (engine,))
+    engine = GpuEngine(
+        pid=102,
+        runs=32,
+        page_bytes=2 << 20,
+        copy_strategy="batch",
+        ring=None,
+        batch_bytes_s=50 * 2.0**30,
+        plain_bytes_s=None,
+    )
+    device = Gpu("GPU-1", "NVIDIA H200", None, (engine,))
     fake = machine(tmp_path, {VERSION: SAID.format("580.82.07")})
     _, found = gpus.check(fake, Gpus("ready", None, 1 << 30, (device,)))
     assert found.level == "ok"
