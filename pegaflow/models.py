@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
 from pegaflow.config import DaemonConfig
+from pegaflow.demand import NO_DEMAND, UNKNOWN_RESTORE, Demand, HotPrefix, Restore, WhatIf
 from pegaflow.errors import PegaflowError
 
 D = TypeVar("D")
@@ -135,52 +136,6 @@ class Blocks:
     def hit_rate(self) -> float | None:
         """The share of blocks asked for that were in some tier; None before the first."""
         return 1 - self.miss / self.requested if self.requested else None
-
-
-@dataclass(frozen=True)
-class Missed:
-    """Blocks that were missed for one reason."""
-
-    reason: str
-    blocks: int
-
-
-@dataclass(frozen=True)
-class GhostHits:
-    """Blocks that were missed and that a pool of ``pool_times`` the size would have had."""
-
-    pool_times: float
-    blocks: int
-
-
-@dataclass(frozen=True)
-class Evicted:
-    """Blocks that were evicted for one reason."""
-
-    reason: str
-    never_found_blocks: int
-    found_blocks: int
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """What an endless cache would have hit in the last ``window_s`` seconds."""
-
-    window_s: int
-    requested_blocks: int
-    distinct_blocks: int
-    hit_percent: float | None
-    """None before anything was asked."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What lookups asked for and what eviction took, since the start."""
-
-    missed: tuple[Missed, ...]
-    ghost_hits: tuple[GhostHits, ...]
-    evicted: tuple[Evicted, ...]
-    ceilings: tuple[Ceiling, ...]
 
 
 @dataclass(frozen=True)
@@ -356,50 +311,6 @@ class Ssd:
 
 
 @dataclass(frozen=True)
-class WhatIfPoint:
-    """What a pool of another size would have hit."""
-
-    pool_bytes: int
-    hit_percent: float
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """What pools of other sizes would have hit, from a sample of the blocks asked for."""
-
-    policy: str
-    seen_blocks: int
-    sampled_blocks: int
-    points: tuple[WhatIfPoint, ...]
-    """None before anything was asked."""
-    suggested_pool_bytes: int | None = None
-    """The least size that hits about as much as the largest; None before anything was asked."""
-
-
-@dataclass(frozen=True)
-class HotPrefix:
-    """The first blocks of prompts that are asked for often."""
-
-    namespace: str
-    block_hash: str
-    """Of its last block, which stands for all before it."""
-    blocks: int
-    lookups: int
-    overrated_lookups: int
-    """So many of the lookups may have been others."""
-    found_lookups: int
-
-
-@dataclass(frozen=True)
-class Restore:
-    """Seconds to compute a block, or to bring it back; None where nothing is known."""
-
-    recompute_block_s: float | None
-    memory_block_s: float | None
-    ssd_block_s: float | None
-
-
-@dataclass(frozen=True)
 class Recording:
     """What was recorded of lookups since the start."""
 
@@ -452,9 +363,9 @@ class Status:
     operations: tuple[RunningOperation, ...] = ()
     what_if: WhatIf | None = None
     """None of daemons that do not know, which have nothing below either."""
-    demand: Demand = Demand((), (), (), ())
+    demand: Demand = NO_DEMAND
     hot_prefixes: tuple[HotPrefix, ...] = ()
-    restore: Restore = Restore(None, None, None)
+    restore: Restore = UNKNOWN_RESTORE
     recording: Recording | None = None
     self_tests: tuple[SelfTest, ...] = ()
     last_event: int | None = None

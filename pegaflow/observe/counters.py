@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pegaflow.models import Demand, Ssd, Status
+from pegaflow.demand import Demand
+from pegaflow.models import Ssd, Status
 from pegaflow.observe.histogram import EMPTY, Histogram
 from pegaflow.observe.sample import Sample
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from pegaflow import models
+from pegaflow import demand, models
 from pegaflow.config import DaemonConfig
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.series import AGES, HISTOGRAMS, Series
@@ -74,8 +74,8 @@ class ScriptedSource:
             blocks=_blocks(seconds),
             demand=_demand(seconds),
             hot_prefixes=tuple(_prefixes(seconds, spaces)),
-            restore=models.Restore(0.0042, 0.0003, 0.0011),
-            what_if=models.WhatIf("lru", 100_000, 8_000, (), 96 * _GIB),
+            restore=demand.Restore(0.0042, 0.0003, 0.0011),
+            what_if=demand.WhatIf("lru", 100_000, 8_000, (), 96 * _GIB),
             saves=_transfers(seconds, 40, 12),
             loads=_transfers(seconds, 60, 12),
             leases=models.Leases(6, 96, 96 * _BLOCK, 1.5 + seconds % 4),
@@ -162,29 +162,29 @@ def _pool(seconds: float) -> models.Pool:
     )
 
 
-def _demand(seconds: float) -> models.Demand:
+def _demand(seconds: float) -> demand.Demand:
     missed = _blocks(seconds).miss
     lost, behind, declined = missed // 3, missed // 50, 3
     reasons = {"new": missed - lost - behind - declined, "behind": behind, "declined": declined}
     evicted = _wave(seconds, 80)
-    return models.Demand(
-        missed=tuple(models.Missed(*one) for one in (reasons | {"room": lost}).items()),
+    return demand.Demand(
+        missed=tuple(demand.Missed(*one) for one in (reasons | {"room": lost}).items()),
         ghost_hits=tuple(
-            models.GhostHits(times, int(lost * share))
+            demand.GhostHits(times, int(lost * share))
             for times, share in ((1.5, 0.3), (2.0, 0.5), (4.0, 0.9))
         ),
-        evicted=(models.Evicted("room", evicted // 4, evicted - evicted // 4),),
+        evicted=(demand.Evicted("room", evicted // 4, evicted - evicted // 4),),
         ceilings=tuple(
-            models.Ceiling(window_s, 1000 * window_s, int(10 * window_s * (100 - percent)), percent)
+            demand.Ceiling(window_s, 1000 * window_s, int(10 * window_s * (100 - percent)), percent)
             for window_s, percent in ((900, 86.0), (3600, 88.5), (86400, 90.25))
         ),
     )
 
 
-def _prefixes(seconds: float, spaces: Sequence[models.Namespace]) -> Iterator[models.HotPrefix]:
+def _prefixes(seconds: float, spaces: Sequence[models.Namespace]) -> Iterator[demand.HotPrefix]:
     for number in range(8):
         lookups = _wave(seconds, 50 / (number + 1))
-        yield models.HotPrefix(
+        yield demand.HotPrefix(
             namespace=spaces[number % len(spaces)].namespace[:16],
             block_hash=f"{(number + 1) * 0x9E3779B97F4A7C15 % 2**64:016x}" * 2,
             blocks=4 ** (number % 4),
