@@ -21,7 +21,7 @@ from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.errors import CallTimeout, Unreachable
 
 if TYPE_CHECKING:
-    from pegaflow.models import LoggedEvent
+    from pegaflow.event_models import LoggedEvent
     from pegaflow.observe.event_reader import EventReader
 
 HELP: Final = """Tell what happened in the daemon, and with --follow what happens.

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pegaflow.config import DaemonConfig
 from pegaflow.demand import NO_DEMAND, UNKNOWN_RESTORE, Demand, HotPrefix, Restore, WhatIf
 from pegaflow.errors import PegaflowError
+from pegaflow.gpu_models import Gpus
 
 D = TypeVar("D")
 
@@ -69,57 +70,6 @@ class Checksums:
     scrubbed_pages: int
     scrub_rounds: int
     corrupt_blocks: int
-
-
-@dataclass(frozen=True)
-class GpuRing:
-    """A ring in which an engine collects its blocks, in its own GPU memory."""
-
-    bytes: int
-    bytes_s: float
-    """Bytes per second out of it when it registered."""
-
-
-@dataclass(frozen=True)
-class GpuEngine:
-    """How the memory of one process on a GPU is copied."""
-
-    pid: int
-    runs: int
-    """Contiguous pieces of one block."""
-    page_bytes: int
-    """Bytes of one block."""
-    copy_strategy: str
-    """``batch``, ``plain`` or ``gather``."""
-    batch_bytes_s: float | None
-    """Bytes per second when it registered; None: not measured, as there was no choice."""
-    plain_bytes_s: float | None
-    ring: GpuRing | None
-    """None: no ring is used."""
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """One GPU that the daemon reaches engines' memory on."""
-
-    uuid: str
-    name: str
-    own_bytes: int | None
-    """Bytes that the daemon took at its start, contexts and all; None: the driver does not say."""
-    engines: tuple[GpuEngine, ...]
-
-
-@dataclass(frozen=True)
-class Gpus:
-    """The machine's GPUs, as the daemon has them."""
-
-    state: str
-    """``starting``, ``ready`` or ``none``."""
-    reason: str | None
-    """Why there are none."""
-    pinned_bytes: int
-    """Bytes of the pool that are pinned for copies."""
-    devices: tuple[Gpu, ...]
 
 
 @dataclass(frozen=True)
@@ -370,32 +320,6 @@ class Status:
     self_tests: tuple[SelfTest, ...] = ()
     last_event: int | None = None
     """The number of the last event; None of daemons that keep none."""
-
-
-@dataclass(frozen=True)
-class LoggedEvent:
-    """Something that happened, as the daemon or its reader tells it."""
-
-    sequence: int | None
-    """None for what the reader says of itself."""
-    at: float
-    kind: str
-    level: str
-    """``ok``, ``warning`` or ``critical``."""
-    subject: str | None
-    text: str
-
-
-@dataclass(frozen=True)
-class EventPage:
-    """What happened after the event with some number."""
-
-    boot_id: str
-    lost: int
-    """Events after it that are not kept any more."""
-    last: int
-    """The number to ask for next."""
-    events: tuple[LoggedEvent, ...]
 
 
 @dataclass(frozen=True)

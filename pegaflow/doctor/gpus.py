@@ -6,7 +6,7 @@ from typing import Final
 
 from pegaflow.doctor.finding import Finding
 from pegaflow.doctor.machine import Machine
-from pegaflow.models import GpuEngine, Gpus
+from pegaflow.gpu_models import GpuEngine, Gpus
 from pegaflow.units import format_size
 
 _DRIVER: Final = "/proc/driver/nvidia"

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from pegaflow.models import EventPage, LoggedEvent, parse
+from pegaflow.event_models import EventPage, LoggedEvent
+from pegaflow.models import parse
 
 
 class EventReader:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pegaflow.models import LoggedEvent
+from pegaflow.event_models import LoggedEvent
 from pegaflow.observe.snapshot import Snapshot
 from pegaflow.observe.thresholds import Level
 from pegaflow.units import format_duration

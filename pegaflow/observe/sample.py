@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from pegaflow.errors import PegaflowError
-from pegaflow.models import LoggedEvent, Status, parse
+from pegaflow.event_models import LoggedEvent
+from pegaflow.models import Status, parse
 from pegaflow.observe.series import Series
 
 

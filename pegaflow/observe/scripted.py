@@ -8,6 +8,7 @@ from typing import Final
 
 from pegaflow import demand, models
 from pegaflow.config import DaemonConfig
+from pegaflow.gpu_models import Gpus
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.series import AGES, HISTOGRAMS, Series
 from pegaflow.version import VERSION
@@ -68,7 +69,7 @@ class ScriptedSource:
             http_addr="127.0.0.1:9091",
             supervised=True,
             pool=_pool(seconds),
-            gpus=models.Gpus("none", "this daemon is made up", 0, ()),
+            gpus=Gpus("none", "this daemon is made up", 0, ()),
             taken_over=None,
             checksums=models.Checksums(3, int(900 * seconds), 640, 640 * _BLOCK, 0.1, 9000, 2, 0),
             blocks=_blocks(seconds),

@@ -9,7 +9,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from pegaflow.errors import CallTimeout, ConfigError, PegaflowError, Unreachable
-from pegaflow.models import LoggedEvent, Status
+from pegaflow.event_models import LoggedEvent
+from pegaflow.models import Status
 from pegaflow.observe.event_reader import EventReader
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.series import Series

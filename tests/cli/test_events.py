@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pegaflow.models import LoggedEvent
+from pegaflow.event_models import LoggedEvent
 from tests.cli.command_line import CommandLine, StandInDaemon
 from tests.cli.documents import schema
 from tests.cli.golden import golden

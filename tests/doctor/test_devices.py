@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pegaflow.doctor import gpus, rdma
-from pegaflow.models import Gpu, GpuEngine, Gpus
+from pegaflow.gpu_models import Gpu, GpuEngine, Gpus
 from tests.doctor.fake_machine import machine
 
 VERSION = "/proc/driver/nvidia/version"

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pegaflow.models import LoggedEvent
+from pegaflow.event_models import LoggedEvent
 from pegaflow.observe.event_reader import EventReader
 from tests.cli.documents import schema
 

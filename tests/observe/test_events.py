@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pegaflow.models import LoggedEvent
+from pegaflow.event_models import LoggedEvent
 from pegaflow.observe.history import History
 from pegaflow.observe.sample import Sample
 from tests.cli.documents import ssd_path, status_document
