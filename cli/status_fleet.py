@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
-from pegaflow.cli.output import table, write_json, write_line, write_tables
+from pegaflow.cli.output import note, table, write_json, write_line, write_tables
 from pegaflow.cli.top.sources import remote_sources
 from pegaflow.errors import PegaflowError
 from pegaflow.models import Status, parse
@@ -49,8 +49,11 @@ def status_of_all(
         write_json(context, "fleet", {"hosts": [_document(answer) for answer in answers]})
     else:
         write_tables(context, [_table(answers)])
-        for line in _why(answers):
-            write_line(context, line)
+        for reason in _reasons(answers):
+            write_line(context, reason)
+    for answer in answers:
+        if answer.error is not None:
+            note(context, f"{answer.host}: {answer.error}")
     codes = {answer.exit_code for answer in answers}
     worst_first = (ExitCode.UNREACHABLE, ExitCode.TIMEOUT, ExitCode.FAILED, ExitCode.PROBLEMS)
     return next((code for code in worst_first if code in codes), ExitCode.OK)
@@ -95,9 +98,8 @@ def _table(answers: list[_Answer]) -> "Table":
     return shown
 
 
-def _why(answers: list[_Answer]) -> Iterator[str]:
+def _reasons(answers: list[_Answer]) -> Iterator[str]:
+    """Why daemons are degraded."""
     for answer in answers:
-        if answer.error is not None:
-            yield f"{answer.host}: {answer.error}"
-        elif answer.status is not None:
+        if answer.status is not None:
             yield from (f"{answer.host}: {reason}" for reason in answer.status.reasons)
