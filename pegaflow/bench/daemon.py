@@ -81,6 +81,11 @@ class BenchDaemon:
         """Wait until its pool is whole, and pinned where there is a GPU."""
         wait_until(self._is_ready, "the daemon's pool is ready", _PIN_S)
 
+    def wait_settled(self) -> None:
+        """Wait until it is ready, and makes no checksums of what was saved any more."""
+        self.wait_ready()
+        wait_until(self._has_all_checksums, "the daemon has all checksums", _PIN_S)
+
     def kill(self) -> None:
         """SIGKILL, and wait for the end."""
         assert self._process is not None, "the daemon does not run"
@@ -106,6 +111,9 @@ class BenchDaemon:
             return bool(self.status().pid)
         except PegaflowError:
             return False
+
+    def _has_all_checksums(self) -> bool:
+        return self.status().checksums.pending_pages == 0
 
     def _is_ready(self) -> bool:
         try:

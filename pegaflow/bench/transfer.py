@@ -138,7 +138,9 @@ def measure(device: Device, plan: Plan, say: Say) -> TransferReport:
         )
         say("lookups, and loads of few blocks")
         with attached(daemon.socket, device, all_layouts[0]) as engine:
-            return TransferReport(device.name, limit, found, **latencies(engine, device, plan))
+            return TransferReport(
+                device.name, limit, found, **latencies(daemon, engine, device, plan)
+            )
 
 
 def measure_layout(
@@ -223,8 +225,11 @@ def _start(engine: BenchEngine, kind: str, cached: Sequence[bytes], half: int) -
     return engine.start_save(fresh_hashes(half), range(half, 2 * half))
 
 
-def latencies(engine: BenchEngine, device: Device, plan: Plan) -> dict[str, Any]:
+def latencies(
+    daemon: BenchDaemon, engine: BenchEngine, device: Device, plan: Plan
+) -> dict[str, Any]:
     """What the fields of ``TransferReport`` from ``round_trip_us`` on are."""
+    daemon.wait_settled()
     unknown = fresh_hashes(1)
     round_trip_us = _us([engine.lookup_seconds(unknown) for _ in range(plan.few_rounds)])
     hashes = fresh_hashes(LOOKUP_HASHES)
@@ -232,6 +237,7 @@ def latencies(engine: BenchEngine, device: Device, plan: Plan) -> dict[str, Any]
     for start in range(0, LOOKUP_HASHES, part):
         some = hashes[start : start + part]
         engine.save(some, range(len(some)))
+    daemon.wait_settled()
     lookup_us = _us([engine.lookup_seconds(hashes) for _ in range(plan.few_rounds)])
     return {
         "round_trip_us": round_trip_us,

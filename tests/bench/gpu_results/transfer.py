@@ -77,7 +77,7 @@ def _large_runs(say: Say) -> Iterator[Result]:
             yield Result("GPU memory that the daemon takes", own, "MiB", 600.0, "most", how)
         say("lookups, and loads of few blocks")
         with attached(daemon.socket, gpu, layout) as engine:
-            yield from _latencies(latencies(engine, gpu, plan))
+            yield from _latencies(latencies(daemon, engine, gpu, plan))
 
 
 def _latencies(found: dict[str, object]) -> Iterator[Result]:

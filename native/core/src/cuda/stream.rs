@@ -71,16 +71,9 @@ impl Streams {
         if pieces.is_empty() {
             return Ok(way);
         }
-        match self.end(self.begin(way, pieces)?) {
-            Err(error) if way == CopyWay::Batch && error.kind() != ErrorKind::GpuLost => {
-                self.end(self.begin(CopyWay::Plain, pieces)?)?;
-                tracing::warn!(
-                    "the driver refused a batch of copies, which were then made one by one: {error}"
-                );
-                Ok(CopyWay::Plain)
-            }
-            copied => copied.map(|()| way),
-        }
+        let begun = self.begin(way, pieces)?;
+        let used = begun.way;
+        self.end(begun).map(|()| used)
     }
 
     /// Begins to copy all pieces, and returns meanwhile: what it says has to be [ended](Self::end).
@@ -89,7 +82,19 @@ impl Streams {
     pub(crate) fn begin(&self, way: CopyWay, pieces: &[Piece]) -> Result<Begun> {
         let idle = self.idle.lock().pop();
         let stream = idle.map_or_else(|| Stream::new(&self.gpu, self.direction), Ok)?;
-        Ok(stream.begin(way, pieces))
+        let begun = stream.begin(way, pieces);
+        let Err(error) = &begun.submitted else {
+            return Ok(begun);
+        };
+        if way != CopyWay::Batch || error.kind() == ErrorKind::GpuLost {
+            return Ok(begun);
+        }
+        tracing::warn!("the driver refused a batch of copies, which are made one by one: {error}");
+        let (stream, ended) = begun.end();
+        match ended {
+            Err(error) if error.kind() == ErrorKind::GpuLost => Err(error),
+            _ => Ok(stream.begin(CopyWay::Plain, pieces)),
+        }
     }
 
     /// Returns when every copy that was begun has ended, with what the driver said of them; where it cannot know that, the error is
@@ -105,6 +110,8 @@ impl Streams {
 #[derive(Debug)]
 pub(crate) struct Begun {
     stream: Stream,
+    /// How they were submitted in the end.
+    pub(crate) way: CopyWay,
     at: Instant,
     /// They take so long at least.
     least: Duration,
@@ -170,6 +177,7 @@ impl Stream {
         let at = Instant::now();
         let submitted = self.submit(way, pieces);
         Begun {
+            way,
             at,
             least: Duration::from_micros(bytes / BYTES_PER_MICROSECOND),
             submitted,

@@ -19,22 +19,23 @@ pub(super) struct CudaCopying {
 }
 
 impl CudaCopying {
-    /// Begins them one by one: a batch's call takes longer than it saves for so few.
+    /// Begins them; also the way that the driver took.
     pub(super) fn begin(
         opened: &Arc<Opened>,
         process: &Arc<PeerProcess>,
+        way: CopyWay,
         pieces: &[Piece],
         pins: &Pins,
-    ) -> Result<Self> {
-        let begun = opened
-            .streams(Direction::ToDevice)
-            .begin(CopyWay::Plain, pieces)?;
-        Ok(Self {
+    ) -> Result<(Self, CopyWay)> {
+        let begun = opened.streams(Direction::ToDevice).begin(way, pieces)?;
+        let used = begun.way;
+        let copying = Self {
             begun: Some(begun),
             opened: Arc::clone(opened),
             process: Arc::clone(process),
             _pins: Arc::clone(pins),
-        })
+        };
+        Ok((copying, used))
     }
 
     fn end(&mut self) -> Result<()> {

@@ -15,7 +15,7 @@ use self::memory::Opened;
 use self::plan::Plan;
 use self::way::Choice;
 use super::{CopyEngine, Copying, LoadPage, Pins, SavePage};
-use crate::cuda::{Direction, EngineSnapshot, Gpus, RingSnapshot, end_process};
+use crate::cuda::{CopyWay, Direction, EngineSnapshot, Gpus, RingSnapshot, end_process};
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::BlockLayout;
 use crate::pool::PagePtr;
@@ -35,7 +35,7 @@ const LANES_OF_SMALL_RUNS: usize = 4;
 const SMALL_RUN_BYTES: u64 = 256 << 10;
 /// Looking through the runs of so many takes some ten microseconds too.
 const PAGES_AT_ONCE: usize = 64;
-/// Submitting so many one by one takes some ten microseconds.
+/// Submitting so many takes some ten microseconds.
 const PIECES_AT_ONCE: usize = 16;
 
 /// Copies between the memory of one process on a GPU and pages.
@@ -141,10 +141,7 @@ impl CudaCopyEngine {
         let streams = self.opened.streams(direction);
         let way = self.shown.lock().copy_way;
         let used = streams.copy(way, &ways.direct)?;
-        if used != way {
-            // What was refused once is not tried again for this engine.
-            self.shown.lock().copy_way = used;
-        }
+        self.show(way, used);
         if ways.staged.is_empty() {
             return Ok(());
         }
@@ -152,6 +149,13 @@ impl CudaCopyEngine {
             .staging(direction)
             .lock()
             .copy(streams, direction, &ways.staged)
+    }
+
+    /// What was refused once is not tried again for this engine.
+    fn show(&self, way: CopyWay, used: CopyWay) {
+        if used != way {
+            self.shown.lock().copy_way = used;
+        }
     }
 }
 
@@ -180,7 +184,10 @@ impl CopyEngine for CudaCopyEngine {
             return Ok(None);
         };
         self.process.check_alive()?;
-        let copying = CudaCopying::begin(&self.opened, &self.process, &pieces, pins).map_err(or_end)?;
+        let way = self.shown.lock().copy_way;
+        let begun = CudaCopying::begin(&self.opened, &self.process, way, &pieces, pins);
+        let (copying, used) = begun.map_err(or_end)?;
+        self.show(way, used);
         Ok(Some(Box::new(copying)))
     }
 
