@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.bench.figures import Say
-from tests.bench.gpu_results import decode, parallel, pool, transfer, vllm
+from tests.bench.gpu_results import decode, parallel, pool, starts, transfer, vllm
 from tests.bench.gpu_results.document import Document, about, join, part, results_of
 from tests.bench.gpu_results.result import Result
 from tests.bench.gpu_results.table import short, write_page, write_readme
@@ -24,9 +24,10 @@ PARTS: Final[Mapping[str, Callable[[Say], Iterator[Result]]]] = {
     "decode": decode.rows,
     "pool": pool.rows,
     "vllm": vllm.rows,
+    "starts": starts.rows,
     "parallel": parallel.rows,
 }
-_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "vllm")
+_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "vllm", "starts")
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _RESULTS: Final = _ROOT / "tests/bench/results/h200"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pegaflow.bench.daemon import BenchDaemon
 from pegaflow.bench.figures import Say, median
 from pegaflow.bench.ttft import warm_up
-from pegaflow.bench.vllm_engine import Prompt, VllmEngine, ours, running_engine, vllm_offload
+from pegaflow.bench.vllm_engine import Prompt, VllmEngine, ours, running_engine
 from pegaflow.bench.vllm_site import ModelPlan, VllmSite
 from pegaflow.errors import PegaflowError
 from tests.bench.gpu_results.result import Result
@@ -22,11 +22,8 @@ DEFAULT: Final = "default layout"
 PROMPTS: Final = 8
 
 _MOST_MS: Final = {DEFAULT: 61.0, ACROSS: 57.0}
-_PASSES: Final = 2
+_PASSES: Final = 4
 _GENERATE: Final = 16
-_RESERVED_BYTES: Final = 48 << 30
-_LEAST_LARGE_BYTES: Final = 64 << 30
-"""A machine whose memory grows as it is used says at first that it has less."""
 
 
 @dataclass
@@ -103,32 +100,3 @@ def alone_and_ours(
     how = f"{mine} s; the daemon's pool has {daemon.status().pool.bytes >> 30} GiB"
     more = round(mine - alone, 2)
     yield Result("engine start with ours, above that", more, "s", 2.0, "most", how)
-    daemon.close()
-    yield from _large_offload(site, arguments, log, mine, say)
-
-
-def _large_offload(
-    site: VllmSite, arguments: Mapping[str, Any], log: Path, mine: float, say: Say
-) -> Iterator[Result]:
-    largest = max(_available_bytes() - _RESERVED_BYTES, _LEAST_LARGE_BYTES)
-    refused = ""
-    for pool_bytes in (largest, largest * 3 // 4, largest // 2):
-        size = f"{OFFLOAD} of {pool_bytes >> 30} GiB"
-        say(f"starting vLLM {site.version}: {size}")
-        try:
-            with running_engine(site, arguments, log, vllm_offload(pool_bytes)) as engine:
-                theirs = round(engine.start_s, 2)
-        except PegaflowError as error:
-            refused = f"; with more: {error}"
-            continue
-        how = f"{theirs} s with {size}, the largest that it starts with; ours {mine} s{refused}"
-        times = round(theirs / mine, 2)
-        yield Result(f"engine start, {OFFLOAD} over ours", times, "x", 2.15, "least", how)
-        return
-    raise PegaflowError(f"{OFFLOAD} does not start{refused}")
-
-
-def _available_bytes() -> int:
-    meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
-    line = next(line for line in meminfo.splitlines() if line.startswith("MemAvailable:"))
-    return int(line.split()[1]) * 1024

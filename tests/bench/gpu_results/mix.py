@@ -21,8 +21,6 @@ from tests.bench.gpu_results.engines import OFFLOAD
 from tests.bench.gpu_results.result import Result
 
 TOKENS: Final = 10_000
-IN_GPU: Final = "all prompts in the GPU's own cache"
-IN_GPU_CACHE_BYTES: Final = 24 << 30
 _PROMPTS: Final = 12
 _RATE: Final = 4.0
 _DECODING: Final = 16
@@ -64,16 +62,6 @@ class Mixes:
         self._plan = plan
         self._prompts = _prompts(plan, _PROMPTS, TOKENS)
         self._theirs: Mix | None = None
-
-    def floor(self, engine: VllmEngine) -> Iterator[Result]:
-        """An engine with no connector, whose own cache holds all prompts: nobody is faster."""
-        mix = _measure(engine, self._plan, self._prompts, None)
-        for what, value in (
-            ("warm TTFT mean", mix.warm_mean),
-            ("gap between tokens p99", mix.gap_p99),
-            ("TTFT mean of those prompts", mix.beside_mean),
-        ):
-            yield Result(f"mix, {IN_GPU}: {what}", value, "ms", how="the floor: no connector")
 
     def rows(self, kind: str, engine: VllmEngine, daemon: BenchDaemon | None) -> Iterator[Result]:
         """One engine's; ``daemon`` is None for vLLM's own offload."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pegaflow.bench.daemon import BenchDaemon
 from pegaflow.bench.figures import Say
 from pegaflow.bench.ttft import make_prompts
-from pegaflow.bench.vllm_engine import VllmEngine, ours, running_engine, vllm_offload
+from pegaflow.bench.vllm_engine import VllmEngine, ours, vllm_offload
 from pegaflow.bench.vllm_site import VllmSite, plan_model
 from pegaflow.errors import PegaflowError
 from tests.bench.gpu_results import mix
@@ -28,7 +28,7 @@ from tests.bench.gpu_results.result import Result, survived
 POOL_BYTES: Final = 32 << 30
 _OFFLOAD_BYTES: Final = 12 << 30
 _MIX_OFFLOAD_BYTES: Final = 20 << 30
-_ONE_BY_ONE: Final[Mapping[str, Any]] = {
+ONE_BY_ONE: Final[Mapping[str, Any]] = {
     "kv_cache_memory_bytes": 4 << 30,
     # Several are on the GPU at once; vLLM refuses to start where less than this is free.
     "gpu_memory_utilization": 0.1,
@@ -45,7 +45,7 @@ def _rows(say: Say) -> Iterator[Result]:
     with tempfile.TemporaryDirectory(prefix="pegaflow-results-") as name, ExitStack() as stack:
         directory = Path(name)
         plan = plan_model(site, directory, None, None)
-        alone = {**plan.arguments, **_ONE_BY_ONE}
+        alone = {**plan.arguments, **ONE_BY_ONE}
         say(f"a daemon with {POOL_BYTES >> 30} GiB")
         daemon = BenchDaemon(POOL_BYTES)
         stack.callback(daemon.close)
@@ -75,7 +75,6 @@ def _rows(say: Say) -> Iterator[Result]:
         yield from _asked(engines, one_by_one, mixes, daemon, say)
         for engine in engines.values():
             engine.kill()
-        yield from survived(f"mix, {mix.IN_GPU}", _floor(site, mixes, mixed, directory, say))
         measured = alone_and_ours(site, one_by_one, alone, directory, daemon, say)
         yield from survived("engine start", measured)
 
@@ -97,12 +96,3 @@ def _asked(
         its_daemon = None if kind == OFFLOAD else daemon
         found = mixes.rows(kind, engines["mix", kind], its_daemon)
         yield from survived(f"mix, {kind}", found)
-
-
-def _floor(
-    site: VllmSite, mixes: mix.Mixes, arguments: Mapping[str, Any], directory: Path, say: Say
-) -> Iterator[Result]:
-    say(f"warm prompts and decoding: {mix.IN_GPU}")
-    larger = {**arguments, "kv_cache_memory_bytes": mix.IN_GPU_CACHE_BYTES}
-    with running_engine(site, larger, directory / "floor.log") as engine:
-        yield from mixes.floor(engine)
