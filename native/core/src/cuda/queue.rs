@@ -1,4 +1,4 @@
-//! A stream for kernels, after which the engine's own come first.
+//! Streams of this process.
 
 use std::ptr;
 use std::sync::Arc;
@@ -6,10 +6,12 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUstream;
 
 use super::gpu::Gpu;
-use super::stream::NON_BLOCKING;
 use crate::error::Result;
 
-/// A stream of the least priority.
+/// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
+const NON_BLOCKING: u32 = 1;
+
+/// A stream, whose commands come one after the other.
 #[derive(Debug)]
 pub(super) struct Queue {
     gpu: Arc<Gpu>,
@@ -24,8 +26,22 @@ unsafe impl Send for Queue {}
 unsafe impl Sync for Queue {}
 
 impl Queue {
-    /// An empty one.
+    /// An empty one for copies.
     pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        let _entered = gpu.enter()?;
+        let mut stream = ptr::null_mut();
+        #[expect(unsafe_code, reason = "a call of the driver")]
+        // SAFETY: writes to a pointer of ours.
+        let code = unsafe { (gpu.calls.stream_create)(&raw mut stream, NON_BLOCKING) };
+        gpu.calls.check("make a stream", code)?;
+        Ok(Self {
+            gpu: Arc::clone(gpu),
+            stream,
+        })
+    }
+
+    /// An empty one of the least priority, for kernels: the engine's own come first.
+    pub(super) fn of_least_priority(gpu: &Arc<Gpu>) -> Result<Self> {
         let _entered = gpu.enter()?;
         let (mut least, mut greatest) = (0, 0);
         let mut stream = ptr::null_mut();

@@ -1,23 +1,18 @@
 //! Copies, in order, by the GPU's copy engines.
 
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::sys::{
-    CUmemLocation, CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUstream,
-};
+use cudarc::driver::sys::{CUmemLocation, CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder};
 use parking_lot::Mutex;
 
 use super::driver::BatchCall;
 use super::event::Event;
 use super::gpu::Gpu;
+use super::queue::Queue;
 use super::settings::CopyWay;
 use crate::error::{Error, ErrorKind, Result};
-
-/// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
-pub(super) const NON_BLOCKING: u32 = 1;
 
 /// No link is faster than this: what copies of so many bytes take at least.
 const BYTES_PER_MICROSECOND: u64 = 64_000;
@@ -141,33 +136,19 @@ impl Begun {
 #[derive(Debug)]
 struct Stream {
     gpu: Arc<Gpu>,
-    stream: CUstream,
+    queue: Queue,
     direction: Direction,
     /// Behind the copies of the call.
     end: Event,
 }
 
-#[expect(unsafe_code, reason = "a stream is no thread's own")]
-// SAFETY: the driver's calls may be made by any thread.
-unsafe impl Send for Stream {}
-#[expect(unsafe_code, reason = "as for Send")]
-// SAFETY: as for Send.
-unsafe impl Sync for Stream {}
-
 impl Stream {
     fn new(gpu: &Arc<Gpu>, direction: Direction) -> Result<Self> {
-        let end = Event::new(gpu)?;
-        let _entered = gpu.enter()?;
-        let mut stream = ptr::null_mut();
-        #[expect(unsafe_code, reason = "a call of the driver")]
-        // SAFETY: writes to a pointer of ours.
-        let code = unsafe { (gpu.calls.stream_create)(&raw mut stream, NON_BLOCKING) };
-        gpu.calls.check("make a stream", code)?;
         Ok(Self {
             gpu: Arc::clone(gpu),
-            stream,
+            queue: Queue::new(gpu)?,
             direction,
-            end,
+            end: Event::new(gpu)?,
         })
     }
 
@@ -181,7 +162,7 @@ impl Stream {
             at,
             least: Duration::from_micros(bytes / BYTES_PER_MICROSECOND),
             submitted,
-            recorded: self.end.record(self.stream),
+            recorded: self.end.record(self.queue.stream()),
             stream: self,
         }
     }
@@ -231,21 +212,21 @@ impl Stream {
                 &raw mut first,
                 1,
                 &raw mut failed,
-                self.stream,
+                self.queue.stream(),
             )
         };
         self.check(code, pieces.get(failed))
     }
 
     fn submit_one(&self, piece: &Piece) -> Result<()> {
-        let calls = self.gpu.calls;
+        let (calls, stream) = (self.gpu.calls, self.queue.stream());
         let (host, length) = (piece.host.cast::<c_void>(), piece.length as usize);
         #[expect(unsafe_code, reason = "calls of the driver")]
         // SAFETY: as in submit_batch.
         let code = unsafe {
             match self.direction {
-                Direction::ToHost => (calls.copy_to_host)(host, piece.device, length, self.stream),
-                Direction::ToDevice => (calls.copy_to_device)(piece.device, host, length, self.stream),
+                Direction::ToHost => (calls.copy_to_host)(host, piece.device, length, stream),
+                Direction::ToDevice => (calls.copy_to_device)(piece.device, host, length, stream),
             }
         };
         self.check(code, Some(piece))
@@ -264,19 +245,5 @@ impl Stream {
                 ),
             )
         })
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        let destroyed = self.gpu.enter().and_then(|_entered| {
-            #[expect(unsafe_code, reason = "a call of the driver")]
-            // SAFETY: what new made, once; no copy is under way: each call waits for its own.
-            let code = unsafe { (self.gpu.calls.stream_destroy)(self.stream) };
-            self.gpu.calls.check("end a stream", code)
-        });
-        if let Err(error) = destroyed {
-            tracing::warn!("{error}");
-        }
     }
 }

@@ -94,8 +94,8 @@ impl Gather {
         }
         let run_count = (runs.len() / 4) as u32;
         Ok(Self {
-            gathers: Queue::new(gpu)?,
-            scatters: Queue::new(gpu)?,
+            gathers: Queue::of_least_priority(gpu)?,
+            scatters: Queue::of_least_priority(gpu)?,
             kernel: Kernel::load(gpu)?,
             ring: Ring {
                 handle: memory.export()?,
