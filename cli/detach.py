@@ -22,6 +22,9 @@ from pegaflow.version import VERSION
 _PATIENCE_S: Final = 5.0
 """So long a daemon that was not ready in time may take to end by itself."""
 
+_KILLED_S: Final = 1.0
+"""So long one that was killed may take to be gone; one that hangs in the kernel never is."""
+
 _OF_A_SERVICE: Final = frozenset({"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
 """What a service manager tells the service that starts the daemon, and not the daemon."""
 
@@ -50,7 +53,8 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     """Start a daemon with these settings in a session of its own; returns once it answers.
 
     What it says goes to its log file. One that fails, or does not answer within ``timeout_s``, is
-    gone when this raises.
+    gone when this raises, unless it hangs in the kernel, as on a disk that does not answer: the
+    ``CallTimeout`` then says that it still runs.
     """
     config = loaded.config
     log_file = Path(config.log_file or _beside_socket(config, ".log"))
@@ -70,9 +74,12 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     if line:
         return Announcement(parse(Ready, line), str(log_file), pid_file)
     if process.poll() is None:
-        _end(process)
+        late = f"the daemon was not ready within {timeout_s:g} s"
+        if _end(process):
+            raise CallTimeout(f"{late} and was ended; its log is {log_file}")
         raise CallTimeout(
-            f"the daemon was not ready within {timeout_s:g} s and was ended; its log is {log_file}"
+            f"{late}, and its process (pid {process.pid}) still runs: it was killed, and hangs in "
+            f"the kernel, as on a disk that does not answer; its log is {log_file}"
         )
     said = log_file.read_bytes()[begin:].decode(errors="replace").strip().splitlines()
     reason = said[-1].removeprefix("pegaflow: ") if said else f"see its log {log_file}"
@@ -80,14 +87,24 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     raise error(f"the daemon did not start: {reason}")
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Tell it to end, so that it takes its files along; what does not listen is killed."""
+def _end(process: "subprocess.Popen[bytes]") -> bool:
+    """Tell it to end, so that it takes its files along; what does not listen is killed.
+
+    Returns whether it has ended.
+    """
     process.terminate()
-    try:
-        process.wait(_PATIENCE_S)
-    except subprocess.TimeoutExpired:
+    if not _has_ended(process, _PATIENCE_S):
         process.kill()
-        process.wait()
+        return _has_ended(process, _KILLED_S)
+    return True
+
+
+def _has_ended(process: "subprocess.Popen[bytes]", within_s: float) -> bool:
+    try:
+        process.wait(within_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 @contextmanager
@@ -139,5 +156,5 @@ def _first_line(process: "subprocess.Popen[bytes]", timeout_s: float) -> str:
             return ""
         line = pipe.readline().decode()
     if not line:
-        process.wait()
+        _has_ended(process, _PATIENCE_S)
     return line
