@@ -20,6 +20,10 @@ def add(
     path: Annotated[
         str, typer.Argument(metavar="PATH=SIZE", help="Such as /mnt/nvme1/pegaflow=500GiB.")
     ],
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Evict what it holds and has no room for."),
+    ] = False,
     socket: Socket = None,
     config: ConfigFile = None,
     timeout: Silence = "5s",
@@ -28,7 +32,7 @@ def add(
     """Give the ssd tier one more path, or its first one.
 
     It holds until the daemon's next start. Blocks of an earlier daemon that are there are found
-    again.
+    again. A path that holds more than its new size is added with --yes only.
     """
     context: AppContext = ctx.obj
     try:
@@ -39,7 +43,9 @@ def add(
             "that it may take, such as /mnt/nvme1/pegaflow=500GiB"
         ) from error
     client = daemon(context, socket, config, timeout)
-    fields = {"path": new.path, "size_bytes": new.capacity_bytes}
+    fields: dict[str, Any] = {"path": new.path, "size_bytes": new.capacity_bytes}
+    if yes:
+        fields["evict"] = True
     added = operate(context, client, f"add {new.path}", "tier-add-path", fields)
     warn(context, tell(context, added, _added, json=json))
 
@@ -76,9 +82,11 @@ def remove(
 
 
 def _added(added: dict[str, Any]) -> str:
-    return (
-        f"{added['path']} is there, with {added['blocks']:,} blocks ({format_size(added['bytes'])})"
-    )
+    blocks, size = f"{added['blocks']:,} blocks", format_size(added["bytes"])
+    text = f"{added['path']} is there, with {blocks} ({size})"
+    if added["evicted_blocks"]:
+        text += f"; {added['evicted_blocks']:,} had no room and were evicted"
+    return text
 
 
 def _removed(removed: dict[str, Any], delete_files: bool) -> str:

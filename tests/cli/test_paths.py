@@ -58,7 +58,9 @@ def test_a_drain_is_confirmed_by_name(
 
 def test_a_path_is_added_with_its_size(pegaflow: CommandLine) -> None:
     said = ["/mnt/c may take more than there is"]
-    result = operated("tier-add-path", path="/mnt/c", blocks=3, bytes=3 * MIB, warnings=said)
+    result = operated(
+        "tier-add-path", path="/mnt/c", blocks=3, bytes=3 * MIB, evicted_blocks=0, warnings=said
+    )
     pegaflow.daemon = _daemon(**{"tier-add-path": result})
     outcome = pegaflow("tier", "add-path", "/mnt/c=10GiB")
     assert (outcome.code, outcome.out) == (0, "/mnt/c is there, with 3 blocks (3 MiB)\n")
@@ -66,6 +68,15 @@ def test_a_path_is_added_with_its_size(pegaflow: CommandLine) -> None:
     assert pegaflow.daemon.operations == [
         {"operation": "tier-add-path", "path": "/mnt/c", "size_bytes": 10 << 30}
     ]
+
+
+def test_a_path_is_made_smaller_with_yes_only(pegaflow: CommandLine) -> None:
+    there = {"blocks": 725, "bytes": 725 * MIB, "evicted_blocks": 2200, "warnings": []}
+    result = operated("tier-add-path", path="/mnt/c", **there)
+    pegaflow.daemon = _daemon(**{"tier-add-path": result})
+    said = "/mnt/c is there, with 725 blocks (725 MiB); 2,200 had no room and were evicted\n"
+    assert pegaflow("tier", "add-path", "/mnt/c=1GiB", "--yes").out == said
+    assert [request["evict"] for request in pegaflow.daemon.operations] == [True]
 
 
 @pytest.mark.parametrize("text", ["/mnt/c", "mnt/c=10GiB", "/mnt/c=", "/mnt/c=0", "=1gb", ""])

@@ -122,7 +122,7 @@ impl FileSystem {
 }
 
 /// Bytes in the largest unit that they reach, for people.
-fn size(bytes: u128) -> String {
+pub(crate) fn size(bytes: u128) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (bytes.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
     let unit = UNITS.get(power as usize).unwrap_or(&"B");

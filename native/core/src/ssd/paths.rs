@@ -1,5 +1,6 @@
 //! Paths come, change and go while the others go on.
 
+use std::io;
 use std::path::Path as FilePath;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::block::{Evicted, PathFiles};
 use super::config::{MIN_CAPACITY, SsdPathConfig};
 use super::inbox::{Event, Reply};
-use super::path::Path;
+use super::path::{FILE_OVERHEAD, Path, segment_number};
 use super::patience::Patience;
 use super::{Ssd, late};
 use crate::error::{Error, ErrorKind, Result};
@@ -255,6 +256,27 @@ impl Answer {
             }
         }
     }
+}
+
+/// The bytes that the segments of a directory take, whoever made them: a path of that capacity keeps them all. 0 where it does not exist.
+///
+/// # Errors
+/// Why it cannot be listed.
+pub fn held_bytes(dir: &FilePath) -> Result<u64> {
+    let failed = |error| Error::io(format_args!("list {}", dir.display()), error);
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries.map_err(failed)?,
+    };
+    let mut bytes = 0_u64;
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if segment_number(&entry.file_name()).is_some() {
+            let file = entry.metadata().map_err(failed)?;
+            bytes = bytes.saturating_add(file.len() + FILE_OVERHEAD);
+        }
+    }
+    Ok(bytes)
 }
 
 /// Refuses a capacity that no path can have.

@@ -1,10 +1,11 @@
 //! Paths of the ssd tier that come and go while it works.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
-use pegaflow_core::ssd::{PathFiles, PathState, SsdPathConfig};
+use pegaflow_core::ssd::{MIN_CAPACITY, PathFiles, PathState, SsdPathConfig, check_capacity, held_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
@@ -13,12 +14,16 @@ use super::tier::{TierPath, paths, patiently, ssd, ssd_with_paths};
 use crate::check::ssd_place;
 use crate::config::check_path;
 use crate::daemon::Daemon;
+use crate::ssd_room::size;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierAddPath {
     path: TierPath,
     size_bytes: Bytes,
+    /// Whether what the path holds and has no room for is evicted; else it is not added.
+    #[serde(default)]
+    evict: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -34,6 +39,8 @@ pub(crate) struct TierRemovePath {
 pub(super) struct Added {
     #[serde(flatten)]
     changed: Changed,
+    /// Blocks that were there and had no room.
+    evicted_blocks: u64,
     /// A sentence where its file system is too small.
     warnings: Vec<String>,
 }
@@ -51,24 +58,73 @@ impl Operate for TierAddPath {
 
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Added> {
         let others = daemon.store.ssd().map(|ssd| paths(ssd, None)).transpose()?;
-        check_path(&self.path.0, &others.unwrap_or_default())?;
+        let others = others.unwrap_or_default();
+        check_path(&self.path.0, &others)?;
         ssd_place(&self.path.0)?;
+        let capacity = self.size_bytes.get();
+        check_capacity(&self.path.0, capacity)?;
+        let held = if others.contains(&self.path.0) {
+            0
+        } else {
+            held_bytes(&self.path.0).map_err(|error| self.not_added(&error))?
+        };
+        let is_smaller = held > capacity;
+        if is_smaller && !self.evict {
+            return Err(self.holds_more(held));
+        }
         let path = SsdPathConfig {
             dir: self.path.0.clone(),
-            capacity: self.size_bytes.get(),
+            // It is opened with all that it holds first, so that what goes is counted.
+            capacity: if is_smaller {
+                held.saturating_mul(2).saturating_add(MIN_CAPACITY)
+            } else {
+                capacity
+            },
         };
-        daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]))?;
+        let added = daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]));
+        added.map_err(|error| self.not_added(&error))?;
         let added = self.take_back_offline(daemon, progress);
         daemon.look_for_room();
         added?;
+        let before = changed(daemon, &self.path)?;
+        if is_smaller {
+            let ssd = ssd(daemon)?;
+            patiently(progress, |patience| ssd.resize(&self.path.0, capacity, patience))?;
+            daemon.look_for_room();
+        }
+        let changed = changed(daemon, &self.path)?;
         Ok(Added {
-            changed: changed(daemon, &self.path)?,
+            evicted_blocks: before.blocks.saturating_sub(changed.blocks),
+            changed,
             warnings: daemon.ssd_room.shortages_of(&self.path.0),
         })
     }
 }
 
 impl TierAddPath {
+    /// Whatever is wrong with it: another path, or this one when that is mended, can be given.
+    fn not_added(&self, reason: &impl Display) -> Error {
+        Error::new(
+            ErrorKind::Config,
+            format!(
+                "ssd path {:?} is not added, since it cannot be used: {reason}",
+                self.path.0
+            ),
+        )
+    }
+
+    fn holds_more(&self, held: u64) -> Error {
+        Error::new(
+            ErrorKind::Config,
+            format!(
+                "ssd path {:?} is not added, since it holds files of {} and is to have {}, so that its oldest blocks would be evicted: give it more, or `--yes` (evict, true) to evict them",
+                self.path.0,
+                size(held.into()),
+                size(self.size_bytes.get().into())
+            ),
+        )
+    }
+
     /// Removes the path again if it is offline: whoever adds a path sees what is wrong with it, and can try again.
     ///
     /// # Errors
@@ -83,13 +139,7 @@ impl TierAddPath {
                 drop(patiently(progress, |patience| {
                     ssd.remove_path(&self.path.0, PathFiles::Keep, patience)
                 }));
-                return Err(Error::new(
-                    ErrorKind::Config,
-                    format!(
-                        "ssd path {:?} is not added, since it cannot be used: {reason}",
-                        self.path.0
-                    ),
-                ));
+                return Err(self.not_added(&reason));
             }
         }
         Ok(())

@@ -20,6 +20,7 @@ mod writer;
 
 pub(super) use batch::Kept;
 pub(super) use segment::{Segment, SegmentPin};
+pub(super) use segment_files::segment_number;
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -241,7 +242,7 @@ const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 20..=1 << 30;
 /// Segments of a path of middle size: one of them is empty at most times, and that much of the capacity unused.
 const SEGMENTS: u64 = 64;
 /// What a file may take beside its contents: the file system's map of it.
-const FILE_OVERHEAD: u64 = 4 * UNIT;
+pub(super) const FILE_OVERHEAD: u64 = 4 * UNIT;
 /// What the file that names the path takes at most.
 const IDENTITY_BYTES: u64 = UNIT;
 

@@ -34,7 +34,7 @@ pub(super) enum SegmentFile {
 
 impl Directory {
     /// The numbers that files of the directory are named by.
-    pub(super) fn segment_numbers(&self) -> Result<Vec<u32>> {
+    pub(in crate::ssd) fn segment_numbers(&self) -> Result<Vec<u32>> {
         let failed = |error| Error::io(format_args!("list {}", self.dir.display()), error);
         let mut numbers = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(failed)? {
@@ -202,7 +202,7 @@ fn segment_name(number: u32) -> String {
 }
 
 /// The number in the name of a segment file.
-pub(super) fn segment_number(name: &OsStr) -> Option<u32> {
+pub(in crate::ssd) fn segment_number(name: &OsStr) -> Option<u32> {
     let name = name.to_str()?;
     let digits = name.strip_prefix("segment-")?.strip_suffix(".ssd")?;
     let number = digits.parse().ok()?;

@@ -31,7 +31,7 @@ fn example(field: &str) -> Value {
         "path" => json!("/mnt/a"),
         "order" => json!("frequent"),
         "size_bytes" | "rate_bytes_per_s" => json!(1 << 20),
-        "dry_run" | "delete_files" => json!(true),
+        "dry_run" | "delete_files" | "evict" => json!(true),
         other => panic!("the schema has a field {other} that this test knows no value of"),
     }
 }
