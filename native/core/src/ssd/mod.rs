@@ -255,13 +255,13 @@ impl Ssd {
         Ok(true)
     }
 
-    /// Looks whether the disks of all paths answer.
+    /// Looks whether the disks of all paths answer that may have taken something.
     ///
     /// # Errors
     /// `Io` for one that has answered nothing for long: what waits for it waits in vain for now.
     pub fn check_answers(&self) -> Result<()> {
         let paths = self.tier.paths.read();
-        let stalled = paths.iter().find(|path| path.is_stalled());
+        let stalled = paths.iter().find(|path| path.was_online() && path.is_stalled());
         stalled.map_or(Ok(()), |path| Err(path.offline_error()))
     }
 

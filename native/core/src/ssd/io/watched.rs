@@ -21,6 +21,11 @@ impl Watched {
         let answers = Arc::clone(answers);
         Arc::new(Self { engine, answers })
     }
+
+    /// What is waited for now is not the disk.
+    pub(in crate::ssd) fn count_answer(&self) {
+        self.answers.change(|| ());
+    }
 }
 
 impl IoEngine for Watched {

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 use sha2::{Digest, Sha256};
 
 use super::super::format::{FORMAT_VERSION, Identity, SegmentHeader, UNIT};
-use super::super::io::{Action, Buffer, IoEngine, wait};
+use super::super::io::{Action, Buffer, IoEngine, Watched, wait};
 use super::segment_files::segment_number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
@@ -50,7 +50,7 @@ impl Directory {
     ///
     /// # Errors
     /// `Config` for what cannot be a path, `Conflict` for another's, `NotFound` for one that is gone and may not be new.
-    pub(super) fn open(dir: &Path, may_be_new: bool, engine: Arc<dyn IoEngine>) -> Result<Self> {
+    pub(super) fn open(dir: &Path, may_be_new: bool, engine: Arc<Watched>) -> Result<Self> {
         let file = dir.join(IDENTITY);
         let lock = match open(&file, OFlags::empty()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && may_be_new => {
@@ -61,7 +61,7 @@ impl Directory {
             opened => opened,
         };
         let lock = lock.map_err(|error| Error::io(format_args!("open {}", file.display()), error))?;
-        lock_file(&lock, &file, END_WAIT)?;
+        lock_file(&lock, &file, END_WAIT, &|| engine.count_answer())?;
         let identity = read_identity(&lock, &file)?;
         let is_direct = is_direct(&*engine, &file, may_be_new)?;
         let opened =
@@ -222,10 +222,11 @@ pub(super) fn unnamed_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Locks a file, which a daemon that was killed may hold until its last transfer has ended.
-pub(super) fn lock_file(file: &File, path: &Path, wait: Duration) -> Result<()> {
+/// Locks a file, which a daemon that was killed may hold until its last transfer has ended; `look` is called at each try.
+pub(super) fn lock_file(file: &File, path: &Path, wait: Duration, look: &dyn Fn()) -> Result<()> {
     let end = Instant::now() + wait;
     loop {
+        look();
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => {

@@ -1,7 +1,7 @@
 //! A path between its open and its end: online, or offline and tried again.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, RecvTimeoutError, SendError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, SendError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,8 @@ impl Path {
     /// # Errors
     /// Why this can never be a path of this tier; one that fails otherwise is offline for now.
     pub(in crate::ssd) fn start(self: &Arc<Self>) -> Result<()> {
-        let (opened, answer) = mpsc::channel();
+        // Without room for an answer: what nobody takes any more is not told.
+        let (opened, answer) = mpsc::sync_channel(0);
         let path = Arc::clone(self);
         let thread = thread::Builder::new()
             .name("ssd-write".into())
@@ -100,7 +101,7 @@ impl Life {
         }
     }
 
-    fn run(mut self, opened: &Sender<Result<()>>) {
+    fn run(mut self, opened: &SyncSender<Result<()>>) {
         let mut is_first = true;
         loop {
             let error = match Arc::clone(&self.path.answers).work(|| self.open()) {

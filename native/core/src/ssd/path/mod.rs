@@ -41,6 +41,8 @@ use share::Share;
 
 /// How long a disk may answer nothing before its path is not used: one that is slow answers something.
 const STALL: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 30 });
+/// How long the disk of a path that is not online may answer nothing before nobody waits for it: the tier opens, and closes, without.
+const OPEN_STALL: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 2 });
 /// How long a path that is full waits for the disk of one that has room, before it lets blocks go.
 const SLOW: Duration = Duration::from_secs(STALL.as_secs() / 3);
 /// Reads that fail one after another before the path is looked at anew.
@@ -71,6 +73,7 @@ pub(super) struct Path {
 #[derive(Debug, Clone, Default)]
 struct Status {
     state: PathState,
+    /// `Auto` until the path was online.
     engine: IoEngineKind,
     is_direct: bool,
     used: u64,
@@ -110,7 +113,21 @@ impl Path {
 
     /// Whether its disk has answered nothing for long.
     pub(super) fn is_stalled(&self) -> bool {
-        self.answers.are_overdue(STALL)
+        self.answers.are_overdue(self.most_quiet())
+    }
+
+    /// How long its disk may answer nothing.
+    fn most_quiet(&self) -> Duration {
+        if self.is_online.load(Ordering::Acquire) {
+            STALL
+        } else {
+            OPEN_STALL
+        }
+    }
+
+    /// Whether it has been online: one that has not has taken nothing.
+    pub(super) fn was_online(&self) -> bool {
+        self.status.lock().engine != IoEngineKind::Auto
     }
 
     /// Takes the directory, which no other path of the tier may be by another name.
@@ -178,9 +195,10 @@ impl Path {
     }
 
     fn state(&self) -> PathState {
-        if self.is_stalled() {
+        let most_quiet = self.most_quiet();
+        if self.answers.are_overdue(most_quiet) {
             return PathState::Offline {
-                reason: format!("the disk has answered nothing for {} s", STALL.as_secs()),
+                reason: format!("the disk has answered nothing for {} s", most_quiet.as_secs()),
             };
         }
         if !self.is_online.load(Ordering::Acquire) && self.status.lock().state == PathState::Online {

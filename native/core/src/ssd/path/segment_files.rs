@@ -66,7 +66,7 @@ impl Directory {
                     SegmentFile::Other
                 });
             }
-            Ok(_) => lock_file(&file, &path, TRANSFER_WAIT)?,
+            Ok(_) => lock_file(&file, &path, TRANSFER_WAIT, &|| ())?,
         }
         // What a daemon was killed over may have been written until the lock was free.
         let bytes = file.metadata().map_err(failed)?.size();
@@ -120,7 +120,7 @@ impl Directory {
             }
             unnamed => (Arc::new(unnamed.map_err(failed)?), false),
         };
-        lock_file(&file, &path, TRANSFER_WAIT)?;
+        lock_file(&file, &path, TRANSFER_WAIT, &|| ())?;
         let made = self.fill_new(&file, number, bytes).and_then(|()| {
             if !is_named {
                 linkat(CWD, unnamed_path(&file), CWD, &path, AtFlags::SYMLINK_FOLLOW)?;

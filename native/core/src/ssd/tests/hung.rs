@@ -1,6 +1,7 @@
 //! Disks that answer nothing: whoever waits is told, or can leave.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -124,16 +125,60 @@ fn whoever_waits_for_a_disk_that_hangs_can_leave_at_once() {
 }
 
 #[test]
-fn a_tier_opens_beside_a_disk_that_hangs_which_comes_when_it_answers() {
+fn a_tier_opens_soon_beside_a_disk_that_hangs_which_comes_when_it_answers() {
+    let dirs = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let disks = [Disk::default(), Disk::default()];
+    let engines = || -> Vec<(PathBuf, Disk)> {
+        let its = dirs.iter().zip(&disks);
+        its.map(|(dir, disk)| (dir.path().to_owned(), disk.clone()))
+            .collect()
+    };
+    let mut config = config(dirs[0].path());
+    let other = SsdPathConfig {
+        dir: dirs[1].path().to_owned(),
+        capacity: CAPACITY,
+    };
+    config.paths.push(other);
+    let hash = {
+        let mut fixture = Fixture::open_disk(&dirs[1], &disks[1]);
+        let hash = fixture.write();
+        fixture.close();
+        hash
+    };
+    for call in [Call::Read, Call::Sync] {
+        disks[1].set(hangs(Some(call)));
+        let mut fixture = Fixture::open_with(config.clone(), Box::new(engines())).unwrap();
+        let state = |fixture: &Fixture| fixture.ssd.snapshot().paths[1].state.clone();
+        // Sooner than a path that was online would be given up.
+        let reason = "the disk has answered nothing for 5 s".to_owned();
+        assert_eq!(state(&fixture), PathState::Offline { reason }, "{call:?}");
+        let written = fixture.write();
+        fixture.flush();
+        assert!(fixture.has(&written));
+        assert!(!fixture.ssd.contains(fixture.space, &hash));
+        disks[1].set(hangs(None));
+        let end = deadline();
+        while state(&fixture) != PathState::Online {
+            assert!(Instant::now() < end, "{:?}", state(&fixture));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(fixture.ssd.contains(fixture.space, &hash));
+        fixture.close();
+    }
+}
+
+#[test]
+fn a_tier_closes_without_a_disk_that_hung_when_it_was_opened() {
     let (dir, disk) = (TempDir::new().unwrap(), Disk::default());
     disk.set(hangs(Some(Call::Allocate)));
-    let mut fixture = Fixture::open_disk(&dir, &disk);
-    assert_eq!(fixture.path().state.name(), "offline");
+    let fixture = Fixture::open_disk(&dir, &disk);
+    let hour = Instant::now() + Duration::from_secs(3600);
+    let error = fixture.ssd.close(hour).unwrap_err();
+    assert!(
+        error.message().contains("the disk has answered nothing for 5 s"),
+        "{error}"
+    );
     disk.set(hangs(None));
-    fixture.wait_for_state("online");
-    let hash = fixture.write();
-    assert!(fixture.has(&hash));
-    fixture.close();
 }
 
 #[test]
