@@ -1,115 +1,45 @@
-"""The entry points, and the one place where errors become exit codes."""
+"""The entry points: Ctrl-C ends a command quietly, also while Python still loads it."""
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated, NoReturn
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-import typer
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
-from pegaflow.cli import (
-    bench,
-    config,
-    doctor,
-    engine,
-    events,
-    namespace,
-    plan,
-    restart,
-    serve,
-    status,
-    stop,
-    tier,
-    top,
-    trace,
-    version,
-    vllm,
-    warm,
-)
-from pegaflow.cli.context import AppContext
-from pegaflow.cli.examples import add_examples
-from pegaflow.cli.exit_codes import ExitCode, exit_code_of
-from pegaflow.cli.output import discard_results, note
-from pegaflow.distribution import refuse_strangers
-from pegaflow.errors import PegaflowError
+_INTERRUPTED: Final = 130
+"""``ExitCode.INTERRUPTED``, before anything is loaded."""
 
-app = typer.Typer(
-    name="pegaflow",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("serve")(serve.serve)
-app.command("stop")(stop.stop)
-app.command("restart")(restart.restart)
-app.command("status")(status.status)
-app.command("top", help=top.HELP)(top.top)
-app.command(
-    "vllm",
-    options_metavar="[OPTIONS] -- ARGS...",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)(vllm.vllm)
-app.command("warm")(warm.warm)
-app.command("plan")(plan.plan)
-app.add_typer(trace.app, name="trace")
-app.add_typer(tier.app, name="tier")
-app.add_typer(namespace.app, name="namespace")
-app.add_typer(engine.app, name="engine")
-app.add_typer(config.app, name="config")
-app.add_typer(bench.app, name="bench")
-app.command("doctor", help=doctor.HELP)(doctor.doctor)
-app.command("events", help=events.HELP)(events.events)
-app.command("version")(version.version)
-
-
-@app.callback(invoke_without_command=True)
-def root(
-    ctx: typer.Context,
-    show_version: Annotated[bool, typer.Option("--version", help="Show the versions.")] = False,
-) -> None:
-    """PegaFlow keeps the KV cache of vLLM engines in a daemon of its own."""
-    if show_version:
-        version.version(ctx)
-        raise typer.Exit
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
-
-
-def run(args: Sequence[str], context: AppContext) -> int:
-    """Run one command line; returns its exit code."""
-    command = typer.main.get_command(app)
-    add_examples(command)
-    try:
-        refuse_strangers()
-        code = command.main(list(args), prog_name="pegaflow", standalone_mode=False, obj=context)
-        context.stdout.flush()
-        return code if isinstance(code, int) else ExitCode.OK
-    except PegaflowError as error:
-        note(context, str(error))
-        return exit_code_of(error)
-    except typer.TyperException as error:
-        note(context, _usage(error))
-        return ExitCode.USAGE
-    except (typer.Abort, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
-    except (BrokenPipeError, SystemExit):
-        # Typer ends the process by itself for a broken pipe alone.
-        discard_results()
-        return ExitCode.OK
+_AGAIN_S: Final = 0.05
+"""So long after a Ctrl-C that Python has swallowed it comes again."""
 
 
 def main() -> NoReturn:
     """The command ``pegaflow``."""
-    _exit(run(sys.argv[1:], AppContext()))
+    _command(sys.argv[1:])
 
 
 def serve_alias() -> NoReturn:
     """The command ``pegaflow-server``, which is ``pegaflow serve``."""
-    _exit(run(["serve", *sys.argv[1:]], AppContext()))
+    _command(["serve", *sys.argv[1:]])
 
 
-def _exit(code: int) -> NoReturn:
-    if code == ExitCode.INTERRUPTED:
+def _command(args: Sequence[str]) -> NoReturn:
+    _on_interrupt(_leave)
+    sys.unraisablehook = _interrupt_again
+    from pegaflow.cli.app import run
+    from pegaflow.cli.context import AppContext
+
+    try:
+        _on_interrupt(signal.default_int_handler)
+        code = run(args, AppContext())
+        _on_interrupt(_leave)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
         # A thread that waits in the native module must not come back to an interpreter that ends.
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -118,19 +48,21 @@ def _exit(code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _usage(error: typer.TyperException) -> str:
-    where = getattr(error, "ctx", None)
-    path = where.command_path if where is not None else "pegaflow"
-    text = _bad_value(error) or error.format_message().rstrip(".")
-    return f"{text[:1].lower()}{text[1:]}; `{path} --help` lists what is allowed"
+def _on_interrupt(handler: Callable[..., Any]) -> None:
+    """Have ``handler`` called at Ctrl-C, unless whoever started this process had it ignored."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
 
 
-def _bad_value(error: typer.TyperException) -> str | None:
-    """What is wrong with a number, with the value, which Typer leaves out."""
-    found = getattr(error.__cause__, "errors", None)
-    param = getattr(error, "param", None)
-    if found is None or param is None:
-        return None
-    (mistake, *_) = found()
-    allowed = mistake["msg"].partition(",")[0].removeprefix("Input should be ")
-    return f"{param.opts[0]} {mistake['input']!r} cannot be used; allowed: {allowed}"
+def _leave(*_: object) -> NoReturn:
+    os._exit(_INTERRUPTED)
+
+
+def _interrupt_again(unraisable: "UnraisableHookArgs") -> None:
+    """A Ctrl-C that came where Python can raise nothing, as in a finalizer, must not be lost."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()

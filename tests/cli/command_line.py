@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import jsonschema
 
+from pegaflow.cli.app import run
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.main import run
 from pegaflow.client import Client
 from pegaflow.errors import PegaflowError, Unreachable
 from pegaflow.models import Progress, Stopped

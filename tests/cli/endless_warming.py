@@ -5,8 +5,8 @@ import sys
 import time
 from typing import Any
 
+from pegaflow.cli.app import run
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.main import run
 from pegaflow.client import Client
 from pegaflow.models import Progress
 from pegaflow.operation import Operation

@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 import pytest
 import typer
 
+from pegaflow.cli.app import app
 from pegaflow.cli.exit_codes import ExitCode
-from pegaflow.cli.main import app
 from pegaflow.client import Client
 from pegaflow.errors import PegaflowError
 from tests.cli.command_line import CommandLine, Outcome, StandInDaemon

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 import typer
 
+from pegaflow.cli.app import app
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.examples import EXAMPLES, add_examples
-from pegaflow.cli.main import app
 from tests.cli.command_line import CommandLine
 
 _EXAMPLE: Final = re.compile(r"^ +(?:[A-Z_]+=\S+ )?(pegaflow .*)$", re.MULTILINE)

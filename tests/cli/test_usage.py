@@ -95,6 +95,6 @@ def test_another_distribution_of_the_same_package_is_refused(
     def refuse() -> None:
         raise ConfigError("pegaflow-llm 0.25.1 installs")
 
-    monkeypatch.setattr("pegaflow.cli.main.refuse_strangers", refuse)
+    monkeypatch.setattr("pegaflow.cli.app.refuse_strangers", refuse)
     outcome = pegaflow("version")
     assert (outcome.code, outcome.out) == (2, "")

@@ -47,7 +47,7 @@ def test_the_package_loads_no_program_and_none_of_their_libraries(module: str) -
 
 
 def test_the_command_line_loads_slow_libraries_only_when_a_command_needs_them() -> None:
-    assert not _loaded_by("pegaflow.cli.main") & {
+    assert not _loaded_by("pegaflow.cli.app") & {
         "asyncio",
         "httpx",
         "importlib.metadata",

@@ -40,7 +40,7 @@ def test_ruff_sees_every_file() -> None:
 def test_a_plain_checkout_is_importable() -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "import pegaflow.cli.main, pegaflow.config; print(pegaflow.__file__)"
+        "import pegaflow.cli.app, pegaflow.config; print(pegaflow.__file__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd="/", capture_output=True, text=True, check=True
