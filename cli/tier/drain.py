@@ -10,7 +10,7 @@ from pegaflow.cli.daemon import daemon
 from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket
 from pegaflow.cli.tier import evict
-from pegaflow.cli.tier.target import Path, Tier, name_of, target
+from pegaflow.cli.tier.target import Path, Tier, held_bytes, name_of, target
 from pegaflow.tiers import parts_of
 from pegaflow.units import format_size
 
@@ -34,7 +34,7 @@ def drain(
     tier, where = target(tier, path)
     client = daemon(context, socket, config, timeout)
     parts = parts_of(client.status(), tier, where)
-    name, used = name_of(tier, parts), format_size(sum(part.used_bytes for part in parts))
+    name, used = name_of(tier, parts), format_size(held_bytes(parts))
     other = "ssd" if tier == "memory" else "memory"
     confirm(context, f"{used} in {name} go, but for what {other} has room for", name, yes=yes)
     fields = {"tier": tier, "path": where}

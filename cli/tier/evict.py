@@ -9,7 +9,7 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.daemon import daemon
 from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, amount_field
-from pegaflow.cli.tier.target import Path, Tier, name_of, target
+from pegaflow.cli.tier.target import Path, Tier, held_bytes, name_of, target
 from pegaflow.tiers import parts_of
 from pegaflow.units import AMOUNT_FORM, format_size
 
@@ -34,7 +34,7 @@ def evict(
     fields = {"tier": tier, "path": where, "amount": amount_field("AMOUNT", amount)}
     client = daemon(context, socket, config, timeout)
     parts = parts_of(client.status(), tier, where)
-    name, used = name_of(tier, parts), format_size(sum(part.used_bytes for part in parts))
+    name, used = name_of(tier, parts), format_size(held_bytes(parts))
     confirm(context, f"{amount} of {used} in {name} go", name, yes=yes)
     evicted = operate(context, client, f"evict {name}", "tier-evict", fields)
     tell(context, evicted, sentence, json=json)

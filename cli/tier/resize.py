@@ -48,7 +48,8 @@ def _sentence(part: TierPart, asked_bytes: int, resized: dict[str, Any]) -> str:
     size, before = format_size(resized["size_bytes"]), format_size(resized["before_bytes"])
     text = f"{part.name} has {size}, before {before}"
     if resized["size_bytes"] != asked_bytes and not resized["cancelled"]:
-        text += f"; {format_size(asked_bytes)} were asked for, it has sizes of whole slabs only"
+        why = "it has sizes of whole slabs only" if part.tier == "memory" else "another resize won"
+        text += f"; {format_size(asked_bytes)} were asked for, {why}"
     if resized["evicted_blocks"]:
         text += f", {resized['evicted_blocks']:,} blocks evicted"
     return text

@@ -24,3 +24,8 @@ def target(tier: str, path: str | None) -> tuple[str, str | None]:
 def name_of(tier: str, parts: list[TierPart]) -> str:
     """What people call these parts, and type to confirm a change of them."""
     return parts[0].name if len(parts) == 1 else tier
+
+
+def held_bytes(parts: list[TierPart]) -> int:
+    """Bytes that go when all is evicted; the files of an ssd path stay."""
+    return sum(part.cached_bytes if part.tier == "ssd" else part.used_bytes for part in parts)

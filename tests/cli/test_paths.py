@@ -37,8 +37,8 @@ def test_a_flush_says_what_it_wrote(pegaflow: CommandLine, tier: str, said: str)
     ("args", "name", "said"),
     [
         (["memory"], "memory", "96 MiB in memory go, but for what ssd has room for"),
-        (["ssd"], "ssd", "2 GiB in ssd go, but for what memory has room for"),
-        (["ssd", "--path", "/mnt/a"], "/mnt/a", "1 GiB in /mnt/a go, but for what memory"),
+        (["ssd"], "ssd", "1 GiB in ssd go, but for what memory has room for"),
+        (["ssd", "--path", "/mnt/a"], "/mnt/a", "512 MiB in /mnt/a go, but for what memory"),
     ],
 )
 def test_a_drain_is_confirmed_by_name(

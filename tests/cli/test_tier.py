@@ -76,7 +76,7 @@ def test_a_smaller_size_is_confirmed_by_name(pegaflow: CommandLine) -> None:
 
 def test_a_size_that_is_rounded_is_said(pegaflow: CommandLine) -> None:
     sizes = {"before_bytes": 1 << 30, "size_bytes": 3 << 20, "moved_blocks": 0, "evicted_blocks": 7}
-    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes)})
+    pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes, warnings=[])})
     outcome = pegaflow("tier", "resize", "memory", "3.3MiB", "--yes")
     assert outcome.out == (
         "memory has 3 MiB, before 1 GiB; 3.3 MiB were asked for, it has sizes of whole slabs only, "
@@ -199,6 +199,14 @@ def test_verifying_says_of_each_path_what_it_has(pegaflow: CommandLine) -> None:
         assert lines[1] == "/mnt/a: 5 (5 MiB) are, 0 are not"
         reason = "; not all was compared: it is gone" if code else ""
         assert lines[2] == "/mnt/b: 0 (0 B) are, 0 are not" + reason
+
+
+def test_a_resize_of_a_path_that_another_one_overtook_says_so(pegaflow: CommandLine) -> None:
+    sizes = {"before_bytes": 10 << 30, "size_bytes": 30 << 30, "moved_blocks": 0}
+    result = operated("tier-resize", **sizes, evicted_blocks=0, warnings=[])
+    pegaflow.daemon = _daemon(**{"tier-resize": result})
+    outcome = pegaflow("tier", "resize", "ssd", "20GiB", "--path", "/mnt/a")
+    assert outcome.out.endswith("; 20 GiB were asked for, another resize won\n")
 
 
 def test_a_resize_says_what_the_file_system_lacks(pegaflow: CommandLine) -> None:

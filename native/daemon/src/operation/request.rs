@@ -1,11 +1,12 @@
 //! What can be asked for. Its schema is pegaflow/schemas/operation.schema.json.
 
+use std::fmt::Display;
 use std::time::Instant;
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::engine_evict::EngineEvict;
 use super::namespace_evict::NamespaceEvict;
@@ -45,11 +46,22 @@ pub(crate) enum Operation {
     Warm(Warm),
 }
 
-/// The name alone, of JSON that may have one.
-#[derive(Debug, Deserialize)]
-struct Named {
-    operation: Option<String>,
-}
+/// The names of all operations.
+const NAMES: [&str; 13] = [
+    "engine-evict",
+    "namespace-evict",
+    "namespace-pin",
+    "namespace-quota",
+    "namespace-unpin",
+    "tier-add-path",
+    "tier-drain",
+    "tier-evict",
+    "tier-flush",
+    "tier-remove-path",
+    "tier-resize",
+    "tier-verify",
+    "warm",
+];
 
 impl Operation {
     /// Reads JSON that names the operation in itself.
@@ -57,21 +69,30 @@ impl Operation {
     /// # Errors
     /// `Invalid`, naming the field and what is allowed.
     pub(crate) fn from_json(json: &[u8]) -> Result<Self> {
-        serde_json::from_slice(json).map_err(|error| refused(&error))
+        fields(json)?;
+        serde_json::from_slice(json).map_err(unreadable)
     }
 
     /// Reads the fields of the operation `name`; no bytes are no fields. JSON that names an operation must name this one.
     ///
     /// # Errors
-    /// As [`Operation::from_json`].
+    /// As [`Operation::from_json`]; `NotFound` for a name that no operation has.
     pub(crate) fn of_name(name: &str, json: &[u8]) -> Result<Self> {
+        if !NAMES.contains(&name) {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "there is no operation {name:?}; those that there are: {}",
+                    NAMES.join(", ")
+                ),
+            ));
+        }
         let json = match json.trim_ascii() {
             [] => b"{}",
             json => json,
         };
-        let own: Named = serde_json::from_slice(json).map_err(|error| refused(&error))?;
-        match own.operation {
-            Some(own) if own != name => Err(Error::new(
+        match fields(json)?.get(NAME) {
+            Some(Value::String(own)) if own != name => Err(Error::new(
                 ErrorKind::Invalid,
                 format!("the body names operation {own:?} and the path {name:?}: leave it out of the body"),
             )),
@@ -159,11 +180,23 @@ fn with_name(name: &str, object: &[u8]) -> Vec<u8> {
     [fields, named.as_bytes()].concat()
 }
 
-fn refused(error: &serde_json::Error) -> Error {
-    Error::new(
-        ErrorKind::Invalid,
-        format!("the operation cannot be read: {error}"),
-    )
+/// The fields of an operation, whatever they are.
+fn fields(json: &[u8]) -> Result<Map<String, Value>> {
+    match serde_json::from_slice(json) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(unreadable(
+            "it is no object of fields: send them as {\"NAME\": VALUE}",
+        )),
+        Err(error) => Err(unreadable(format_args!(
+            "it is no JSON at line {} column {}",
+            error.line(),
+            error.column()
+        ))),
+    }
+}
+
+fn unreadable(why: impl Display) -> Error {
+    Error::new(ErrorKind::Invalid, format!("the operation cannot be read: {why}"))
 }
 
 fn unwritable(error: &serde_json::Error) -> Error {

@@ -68,7 +68,7 @@ async fn refusals_have_the_code_of_their_kind() {
     let daemon = daemon_with_token();
     let large = format!(r#"{{"tier": "{}"}}"#, "x".repeat(100_000));
     let cases = [
-        ("frobnicate", "", 400),
+        ("frobnicate", "", 404),
         ("tier-verify", "", 400),
         ("tier-verify", "[]", 400),
         ("tier-verify", "}", 400),

@@ -3,7 +3,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Operation;
+use pegaflow_core::error::ErrorKind;
+
+use super::{NAMES, Operation};
 
 /// What the schemas that users read say.
 fn schema(name: &str) -> Value {
@@ -78,4 +80,27 @@ fn requests_and_results_have_the_same_names() {
     let (requests, results) = (schema("operation"), schema("operated"));
     let names = |schema| operations(schema).into_iter().map(name_of).collect::<Vec<_>>();
     assert_eq!(names(&requests), names(&results));
+    assert_eq!(names(&requests), NAMES);
+}
+
+#[test]
+fn what_is_no_operation_is_refused_in_plain_words() {
+    let unknown = Operation::of_name("warn", b"{}").unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    assert!(unknown.message().contains("warm"), "{unknown}");
+    for (json, said) in [
+        ("[]", "is no object"),
+        ("3", "is no object"),
+        ("nul", "is no JSON"),
+        ("{", "is no JSON"),
+    ] {
+        for refused in [
+            Operation::of_name("warm", json.as_bytes()),
+            Operation::from_json(json.as_bytes()),
+        ] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Invalid);
+            assert!(refused.message().contains(said), "{json}: {refused}");
+        }
+    }
 }
