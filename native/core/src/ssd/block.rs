@@ -141,6 +141,8 @@ pub struct VerifyProgress {
     pub blocks: u64,
     /// Blocks read so far, and those that left the tier before their turn.
     pub checked: u64,
+    /// Those of them that left the tier before their turn.
+    pub gone: u64,
     /// Bytes read so far.
     pub bytes: u64,
     /// Blocks dropped because they were not what was saved, or could not be read.

@@ -48,6 +48,7 @@ impl Ssd {
             {
                 let Some(extent) = self.tier.find_handle(handle) else {
                     verified.checked += 1;
+                    verified.gone += 1;
                     continue;
                 };
                 let mut buffer = Buffer::new(extent.space.padded_bytes as usize);

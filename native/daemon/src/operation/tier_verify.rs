@@ -92,7 +92,7 @@ impl TierVerify {
             });
             verified.push(VerifiedPath {
                 path,
-                verified: told.checked - told.corrupt,
+                verified: told.checked - told.corrupt - told.gone,
                 bytes: told.bytes,
                 corrupt: told.corrupt,
                 reason: ended.as_ref().err().map(|error| error.message().to_owned()),

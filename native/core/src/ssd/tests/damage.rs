@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rand::Rng;
 use tempfile::TempDir;
 
-use super::fixture::{CAPACITY, Fixture, Hash, PADDED_BYTES, fresh};
+use super::fixture::{CAPACITY, Fixture, Hash, PADDED_BYTES, PAGES, deadline, fresh};
 use crate::ssd::format::{Identity, Record, SegmentHeader, UNIT, block_at, decode};
 use crate::ssd::*;
 
@@ -321,4 +321,27 @@ fn a_damaged_identity_is_refused() {
         error.message().contains("does not name a path of the ssd tier"),
         "{error}"
     );
+}
+
+#[test]
+fn a_verification_counts_what_is_evicted_before_its_turn_apart() {
+    let dir = TempDir::new().unwrap();
+    let mut fixture = Fixture::open(&dir);
+    fixture.write_many(100);
+    fixture.flush();
+    let mut is_first = true;
+    let mut progress = |_| {
+        if std::mem::take(&mut is_first) {
+            fixture.ssd.evict(None, u64::MAX, deadline()).unwrap();
+        }
+        std::ops::ControlFlow::Continue(())
+    };
+    let verified = fixture.ssd.verify(&fixture.dir, &mut progress).unwrap();
+    assert_eq!(
+        (verified.blocks, verified.checked, verified.corrupt),
+        (100, 100, 0)
+    );
+    assert!(verified.gone > 0, "{verified:?}");
+    let block_bytes: u64 = PAGES.iter().sum();
+    assert_eq!(verified.bytes, (100 - verified.gone) * block_bytes);
 }
