@@ -45,4 +45,15 @@ def drain(
 def _sentence(drained: dict[str, Any]) -> str:
     other = "written to ssd" if drained["tier"] == "memory" else "loaded into memory"
     copied = format_size(drained["copied_bytes"])
-    return f"{drained['copied_blocks']:,} blocks ({copied}) {other}; {evict.sentence(drained)}"
+    return f"{drained['copied_blocks']:,} blocks ({copied}) {other}; " + evict.sentence(
+        drained, _reason(drained)
+    )
+
+
+def _reason(drained: dict[str, Any]) -> str:
+    no_room, kept = drained["no_room_blocks"], drained["kept_blocks"]
+    if not no_room:
+        return evict.IN_USE
+    if no_room >= kept:
+        return "because ssd has no room for them"
+    return f"{no_room:,} of them because ssd has no room, the others {evict.IN_USE}"

@@ -13,6 +13,9 @@ from pegaflow.cli.tier.target import Path, Tier, held_bytes, name_of, target
 from pegaflow.tiers import parts_of
 from pegaflow.units import AMOUNT_FORM, format_size
 
+IN_USE = "because they are in use or pinned"
+"""Why blocks stay that were to go."""
+
 
 def evict(
     ctx: typer.Context,
@@ -40,10 +43,10 @@ def evict(
     tell(context, evicted, sentence, json=json)
 
 
-def sentence(evicted: dict[str, Any]) -> str:
-    """What went, and what stayed."""
+def sentence(evicted: dict[str, Any], reason: str = IN_USE) -> str:
+    """What went, and what stayed for which reason."""
     text = f"{evicted['blocks']:,} blocks ({format_size(evicted['bytes'])}) evicted"
     if evicted["kept_blocks"]:
         kept = format_size(evicted["kept_bytes"])
-        text += f"; {evicted['kept_blocks']:,} ({kept}) stay, because they are in use or pinned"
+        text += f"; {evicted['kept_blocks']:,} ({kept}) stay, {reason}"
     return text

@@ -45,8 +45,7 @@ def test_a_drain_is_confirmed_by_name(
     pegaflow: CommandLine, args: list[str], name: str, said: str
 ) -> None:
     evicted = {"blocks": 9, "bytes": 9 * MIB, "kept_blocks": 0, "kept_bytes": 0}
-    result = operated("tier-drain", tier=args[0], copied_blocks=7, copied_bytes=7 * MIB, **evicted)
-    pegaflow.daemon = _daemon(**{"tier-drain": result})
+    pegaflow.daemon = _daemon(**{"tier-drain": _drained(args[0], 0, **evicted)})
     assert pegaflow("tier", "drain", *args, typed="no\n").code == 1
     outcome = pegaflow("tier", "drain", *args, typed=f"{name}\n")
     assert outcome.code == 0
@@ -54,6 +53,28 @@ def test_a_drain_is_confirmed_by_name(
     other = "written to ssd" if args[0] == "memory" else "loaded into memory"
     assert outcome.out == f"7 blocks (7 MiB) {other}; 9 blocks (9 MiB) evicted\n"
     assert len(pegaflow.daemon.operations) == 1
+
+
+@pytest.mark.parametrize(
+    ("no_room", "reason"),
+    [
+        (0, "because they are in use or pinned"),
+        (2, "2 of them because ssd has no room, the others because they are in use or pinned"),
+        (3, "because ssd has no room for them"),
+    ],
+)
+def test_a_drain_says_why_blocks_stay(pegaflow: CommandLine, no_room: int, reason: str) -> None:
+    evicted = {"blocks": 9, "bytes": 9 * MIB, "kept_blocks": 3, "kept_bytes": 3 * MIB}
+    drained = _drained("memory", no_room, **evicted)
+    pegaflow.daemon = _daemon(**{"tier-drain": drained})
+    outcome = pegaflow("tier", "drain", "memory", "--yes")
+    assert outcome.code == 0
+    assert outcome.out.endswith(f"9 blocks (9 MiB) evicted; 3 (3 MiB) stay, {reason}\n")
+
+
+def _drained(tier: str, no_room: int, **evicted: int) -> dict[str, Any]:
+    copied = {"copied_blocks": 7, "copied_bytes": 7 * MIB, "no_room_blocks": no_room}
+    return operated("tier-drain", tier=tier, **copied, **evicted)
 
 
 def test_a_path_is_added_with_its_size(pegaflow: CommandLine) -> None:

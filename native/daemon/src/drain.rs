@@ -59,7 +59,7 @@ fn flush(daemon: &Daemon, deadline: Instant) {
         ControlFlow::Continue(())
     });
     match flushed {
-        Ok(progress) => tracing::info!(?progress, "all is on ssd"),
+        Ok(progress) => tracing::info!(?progress, "ssd has what it has room for"),
         Err(error) => tracing::warn!("not all was written to ssd: {error}"),
     }
 }

@@ -185,6 +185,12 @@ impl Ssd {
         self.tier.queue.push(Queued { write, space, hash })
     }
 
+    /// Whether a path that can be written to has room for more without letting blocks go.
+    pub fn has_room(&self) -> bool {
+        let paths = self.tier.paths.read();
+        paths.iter().any(|path| path.is_usable() && path.has_room())
+    }
+
     /// Waits until a write would not be refused as `Busy`; false when `deadline` passes before.
     pub fn wait_for_room(&self, deadline: Instant) -> bool {
         self.tier.queue.wait_for_room(deadline)

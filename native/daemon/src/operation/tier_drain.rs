@@ -26,6 +26,8 @@ pub(super) struct Drained {
     /// Blocks that the other tier was given.
     copied_blocks: u64,
     copied_bytes: u64,
+    /// Blocks of memory that ssd has no room for, which stay.
+    no_room_blocks: u64,
     #[serde(flatten)]
     evicted: Evicted,
 }
@@ -34,15 +36,15 @@ impl Operate for TierDrain {
     type Outcome = Drained;
 
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Drained> {
-        let (copied_blocks, copied_bytes) = match self.tier {
+        let (copied_blocks, copied_bytes, no_room_blocks) = match self.tier {
             Tier::Memory => {
                 refuse_path(self.path.as_ref())?;
                 let end = write_memory(daemon, progress)?;
-                (end.written_blocks, end.written_bytes)
+                (end.written_blocks, end.written_bytes, end.no_room_blocks)
             }
             Tier::Ssd => {
                 let end = fill_memory(daemon, progress)?;
-                (end.fetched_blocks, end.fetched_bytes)
+                (end.fetched_blocks, end.fetched_bytes, 0)
             }
         };
         let evicted = if progress.is_cancelled() {
@@ -58,6 +60,7 @@ impl Operate for TierDrain {
             tier: self.tier,
             copied_blocks,
             copied_bytes,
+            no_room_blocks,
             evicted,
         })
     }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use pegaflow_core::error::Result;
+use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
 use pegaflow_core::store::{Flush, FlushProgress};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ impl Operate for TierFlush {
 
     fn operate(&self, daemon: &Daemon, progress: &Progress) -> Result<Flushed> {
         let end = match self.tier {
-            Tier::Memory => write_memory(daemon, progress)?,
+            Tier::Memory => refuse_rest(write_memory(daemon, progress)?)?,
             Tier::Ssd => {
                 let ssd = ssd_with_paths(daemon)?;
                 patiently(progress, |patience| ssd.flush(patience))?;
@@ -43,6 +43,20 @@ impl Operate for TierFlush {
             bytes: end.written_bytes,
         })
     }
+}
+
+/// Says what found no room.
+fn refuse_rest(end: FlushProgress) -> Result<FlushProgress> {
+    if end.no_room_blocks == 0 {
+        return Ok(end);
+    }
+    Err(Error::new(
+        ErrorKind::Io,
+        format!(
+            "{} blocks of memory ({} bytes) are on ssd, {} found no room there: give the ssd tier more with `pegaflow tier resize` or `pegaflow tier add-path`",
+            end.copied_blocks, end.copied_bytes, end.no_room_blocks
+        ),
+    ))
 }
 
 /// Writes what is in memory, and not on ssd yet, to it.

@@ -50,6 +50,11 @@ impl Path {
         }
     }
 
+    /// Whether the path takes more without letting blocks go.
+    pub(in crate::ssd) fn has_room(&self) -> bool {
+        self.share.has_room.load(Ordering::Relaxed)
+    }
+
     /// Counts a block that the path has taken.
     pub(super) fn count_taken(&self, bytes: u64) {
         let level = level_of(bytes, self.share.capacity.load(Ordering::Relaxed));

@@ -32,10 +32,16 @@ pub struct FlushProgress {
     pub written_blocks: u64,
     /// Their bytes.
     pub written_bytes: u64,
+    /// Blocks of the pool that are on ssd; 0 until [`Flush::All`] has ended.
+    pub copied_blocks: u64,
+    /// Their bytes.
+    pub copied_bytes: u64,
+    /// Blocks of the pool that are not, since no path has room without letting others of the pool go; 0 until [`Flush::All`] has ended.
+    pub no_room_blocks: u64,
 }
 
 impl Store {
-    /// Waits until what is in the pool and meant by `which` is on ssd, safe from a loss of power.
+    /// Waits until what is in the pool and meant by `which` is on ssd as far as that has room, safe from a loss of power.
     ///
     /// `progress` is called now and then, and ends the wait by `Break`; the last progress is returned.
     ///
@@ -67,6 +73,7 @@ impl Store {
                 in_flight_bytes,
                 written_blocks: blocks - before.0,
                 written_bytes: bytes - before.1,
+                ..FlushProgress::default()
             }
         };
         loop {
@@ -91,6 +98,17 @@ impl Store {
         tier.ssd
             .flush(Patience::new(deadline, &mut || progress(now()).is_break()))?;
         match tier.writer.counts.missed() - missed_before {
+            0 if which == Flush::All => {
+                let copied = self.copied();
+                // Where there is room, what is missing was saved meanwhile.
+                let is_full = !tier.ssd.has_room();
+                Ok(FlushProgress {
+                    copied_blocks: copied.blocks,
+                    copied_bytes: copied.bytes,
+                    no_room_blocks: if is_full { copied.missing_blocks } else { 0 },
+                    ..now()
+                })
+            }
             0 => Ok(now()),
             missed => Err(Error::new(
                 ErrorKind::Io,

@@ -4,6 +4,7 @@
 //! that is fetched is a save like any other until its bytes are there.
 
 mod arrivals;
+mod copied;
 mod fetch;
 mod flush;
 mod job;

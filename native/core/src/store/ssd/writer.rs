@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::copied::Spare;
 use super::{Admission, Tier};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{BlockId, BlockKey};
@@ -161,12 +162,16 @@ enum Work {
 }
 
 fn run(signal: &Arc<Signal>, store: &Weak<Store>) {
+    let mut spare = Spare::default();
     while let Some(work) = next(signal) {
         let Some(store) = store.upgrade() else { return };
         let Some(tier) = store.tier.get() else { return };
         match work {
             Work::Write(key) => store.write_block(tier, signal, &key),
             Work::Look(from) => {
+                if from == Slot(0) {
+                    spare = Spare::default();
+                }
                 let found = store.pool.next_taken(from);
                 let next = found.map(|slot| Slot(slot.0 + 1));
                 let key = found.and_then(|slot| store.first_page_at(slot));
@@ -176,7 +181,9 @@ fn run(signal: &Arc<Signal>, store: &Weak<Store>) {
                     wanted.sweep = next;
                 }
                 drop(wanted);
-                if let Some(key) = key {
+                if let Some(key) = key
+                    && store.is_worth_writing(tier, &key, &mut spare)
+                {
                     store.write_block(tier, signal, &key);
                 }
             }
@@ -265,12 +272,18 @@ impl Store {
     }
 
     /// The key of the block that has its first page in a slot.
-    fn first_page_at(&self, slot: Slot) -> Option<BlockKey> {
+    pub(super) fn first_page_at(&self, slot: Slot) -> Option<BlockKey> {
         let record = self.pool.slots.read(slot).filter(|record| record.shard == 0)?;
         Some(BlockKey {
             hash: record.hash,
             space: SpaceNumber(record.space),
         })
+    }
+
+    /// Whether a block is not on ssd yet, and drives out no other of the pool there.
+    fn is_worth_writing(&self, tier: &Tier, key: &BlockKey, spare: &mut Spare) -> bool {
+        let space = self.spaces.at(key.space);
+        space.is_ok_and(|space| tier.find(&space, key).is_none() && spare.take(self, tier, space.block_bytes))
     }
 
     /// Hands a block to the tier, unless it is there already or is not in the pool any more.

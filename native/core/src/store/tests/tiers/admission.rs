@@ -52,3 +52,30 @@ fn a_flush_says_what_no_path_has_room_for_and_it_stays_in_memory() {
     let evicted = tiers.fixture.store.evict_copied(&Progress::default()).unwrap();
     assert_eq!((evicted.blocks, evicted.kept_blocks), (0, 3));
 }
+
+#[test]
+fn a_flush_counts_what_a_smaller_ssd_has_no_room_for_and_a_second_one_writes_nothing() {
+    let small = |config: &mut TierConfig| {
+        config.ssd.paths[0].capacity = crate::ssd::MIN_CAPACITY;
+        config.admission = Admission::Reused;
+    };
+    let count = (4 * crate::ssd::MIN_CAPACITY / PAGE) as usize;
+    let (tiers, key) = (Tiers::with(8 * crate::ssd::MIN_CAPACITY, small), key());
+    let space = tiers.space(key, &[PAGE]);
+    tiers.save(space, 1, count);
+    tiers.fixture.wait_for_checksums(count as u64);
+    let first = tiers.try_flush(Flush::All).unwrap();
+    let on_ssd = tiers.tier().ssd.blocks;
+    assert!(on_ssd > 0);
+    assert_eq!(first.copied_blocks, on_ssd, "{first:?}");
+    assert_eq!(first.copied_bytes, on_ssd * PAGE);
+    assert_eq!(first.no_room_blocks, count as u64 - on_ssd, "{first:?}");
+    let second = tiers.try_flush(Flush::All).unwrap();
+    assert_eq!((second.written_blocks, second.copied_blocks), (0, on_ssd));
+    assert_eq!(second.no_room_blocks, first.no_room_blocks);
+    let evicted = tiers.fixture.store.evict_copied(&Progress::default()).unwrap();
+    assert_eq!(
+        (evicted.blocks, evicted.kept_blocks),
+        (on_ssd, first.no_room_blocks)
+    );
+}
