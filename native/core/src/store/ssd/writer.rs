@@ -167,7 +167,7 @@ fn run(signal: &Arc<Signal>, store: &Weak<Store>) {
         let Some(store) = store.upgrade() else { return };
         let Some(tier) = store.tier.get() else { return };
         match work {
-            Work::Write(key) => store.write_block(tier, signal, &key),
+            Work::Write(key) => store.write_block(tier, signal, &key, true),
             Work::Look(from) => {
                 if from == Slot(0) {
                     spare = Spare::default();
@@ -184,7 +184,7 @@ fn run(signal: &Arc<Signal>, store: &Weak<Store>) {
                 if let Some(key) = key
                     && store.is_worth_writing(tier, &key, &mut spare)
                 {
-                    store.write_block(tier, signal, &key);
+                    store.write_block(tier, signal, &key, false);
                 }
             }
         }
@@ -287,7 +287,7 @@ impl Store {
     }
 
     /// Hands a block to the tier, unless it is there already or is not in the pool any more.
-    fn write_block(self: &Arc<Self>, tier: &Tier, signal: &Arc<Signal>, key: &BlockKey) {
+    fn write_block(self: &Arc<Self>, tier: &Tier, signal: &Arc<Signal>, key: &BlockKey, is_offered: bool) {
         let counts = &tier.writer.counts;
         let Ok(space) = self.spaces.at(key.space) else {
             return;
@@ -303,7 +303,8 @@ impl Store {
             }
             let Some(hits) = self.pin_one(&space, key) else {
                 // A write of an earlier offer may have ended since, and the block been evicted after it.
-                if !tier.ssd.contains(id, hash) {
+                // One that a look has found counts with its own offer.
+                if is_offered && !tier.ssd.contains(id, hash) {
                     counts.evicted.fetch_add(1, Ordering::Relaxed);
                 }
                 return;
