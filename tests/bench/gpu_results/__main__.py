@@ -54,6 +54,7 @@ def main() -> int:
         document = _apart(parts, parsed.out)
     else:
         document = _measure(parts[0], parsed.out)
+    document = _ordered(document)
     _write(document, parsed.out)
     write_page(document, parsed.out)
     if parsed.out.resolve() == _RESULTS:
@@ -100,10 +101,13 @@ def _measured(name: str) -> Iterator[Document]:
         yield part(of, rows, time.monotonic() - began)
 
 
-def _write(document: Document, directory: Path) -> None:
+def _ordered(document: Document) -> Document:
     parts = document["parts"]
-    ordered = {"parts": {name: parts[name] for name in PARTS if name in parts}}
-    text = json.dumps(ordered, indent=1) + "\n"
+    return {"parts": {name: parts[name] for name in PARTS if name in parts}}
+
+
+def _write(document: Document, directory: Path) -> None:
+    text = json.dumps(_ordered(document), indent=1) + "\n"
     (directory / "results.json").write_text(text, encoding="utf-8")
 
 
