@@ -16,11 +16,13 @@ _GOOD: Final = {
     "PATH": "/mnt/a",
     "PATH=SIZE": "/mnt/b=1gb",
     "NAMESPACE": "ab",
+    "ENGINE": "ab",
     "TRACE": "/dev/null",
     "OUT": "out",
 }
 """Values of required arguments."""
 _OTHERS: Final[dict[tuple[str, ...], list[str]]] = {
+    ("engine", "evict"): ["--yes"],
     ("namespace", "evict"): ["--yes"],
     ("tier", "drain"): ["--yes"],
     ("tier", "evict"): ["--yes"],
