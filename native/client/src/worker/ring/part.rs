@@ -8,6 +8,7 @@ use tonic::{Response, Status};
 
 use super::super::answer::Answer;
 use super::super::transfer::Outcome;
+use super::Slots;
 use super::transfer::RingTransfer;
 
 impl RingTransfer {
@@ -59,11 +60,7 @@ impl RingTransfer {
         mut request: SaveRequest,
         blocks: Vec<u32>,
     ) -> Result<Outcome, String> {
-        let slots = self
-            .ring
-            .take(blocks.len())
-            .await
-            .map_err(|error| error.to_string())?;
+        let slots = self.slots(blocks.len()).await?;
         let pages = blocks.into_iter().zip(slots.slots.iter().copied()).collect();
         let point = self.ring.launcher.gather(pages, Arc::clone(&self.after)).await;
         let point = point.map_err(|error| error.to_string())?;
@@ -89,11 +86,7 @@ impl RingTransfer {
         mut request: LoadRequest,
         blocks: Vec<u32>,
     ) -> Result<Outcome, String> {
-        let slots = self
-            .ring
-            .take(blocks.len())
-            .await
-            .map_err(|error| error.to_string())?;
+        let slots = self.slots(blocks.len()).await?;
         let grant = self.issue()?;
         request.block_ids = slots.slots.clone();
         request.grant = Some(grant);
@@ -122,6 +115,12 @@ impl RingTransfer {
         let spread = self.ring.launcher.scatter(pages, Arc::clone(&self.after)).await;
         self.end_scatter();
         spread.map(|()| outcome).map_err(|error| error.to_string())
+    }
+
+    /// Slots for one part, once there are so many.
+    async fn slots(&self, count: usize) -> Result<Slots, String> {
+        let taken = self.ring.take(count).await;
+        taken.map_err(|error| error.to_string())
     }
 
     fn outcome<A: Answer>(&self, answer: Result<Response<A>, Status>) -> Result<Outcome, Status> {
