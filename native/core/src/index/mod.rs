@@ -75,11 +75,21 @@ impl Index {
 
     /// Makes a whole block visible.
     pub(crate) fn publish(&self, block: BlockId, now: Tick) {
+        self.publish_and(block, now, |_| {});
+    }
+
+    /// The same with a pin, the block's first: nothing takes it out before its publisher has used it.
+    pub(crate) fn publish_pinned(&self, block: BlockId, now: Tick) {
+        self.publish_and(block, now, |block| block.pins = 1);
+    }
+
+    fn publish_and(&self, block: BlockId, now: Tick, and: impl FnOnce(&mut Block)) {
         if let Some(mut part) = self.part(block)
             && let Some(block) = part.get_mut(block.number())
         {
             block.stage = Stage::Visible;
             block.life = Life::begin(now);
+            and(block);
         }
     }
 

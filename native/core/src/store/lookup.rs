@@ -28,6 +28,16 @@ pub(super) struct Pins {
 }
 
 impl Hits {
+    /// A block with a pin that was counted.
+    pub(super) fn of_one(store: &Arc<Store>, space: &Arc<Space>, block: BlockId) -> Self {
+        let pins = Pins {
+            store: Arc::clone(store),
+            space: Arc::clone(space),
+            blocks: vec![block],
+        };
+        Self { pins: Arc::new(pins) }
+    }
+
     /// Blocks from the first hash on.
     pub fn len(&self) -> usize {
         self.pins.blocks.len()
@@ -239,12 +249,7 @@ impl Store {
     /// The same, with what the policy calls the block.
     pub(super) fn pin_kept(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey) -> Option<(Token, Hits)> {
         let pinned = self.pin(key)?;
-        let pins = Pins {
-            store: Arc::clone(self),
-            space: Arc::clone(space),
-            blocks: vec![pinned.block],
-        };
-        Some((pinned.token, Hits { pins: Arc::new(pins) }))
+        Some((pinned.token, Hits::of_one(self, space, pinned.block)))
     }
 
     fn unpin(&self, blocks: impl Iterator<Item = BlockId>) {

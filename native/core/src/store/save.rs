@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::Store;
 use super::space::Space;
+use super::{Hits, Store};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{BlockId, BlockKey, Claim};
 use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
@@ -57,49 +57,51 @@ impl PageWriter {
     }
 
     /// All bytes are in place: the block is visible once all its shards are.
-    pub fn seal(self) {
-        self.seal_with(None);
+    pub fn seal(mut self) {
+        let Some(slots) = self.fill() else { return };
+        let store = &self.store;
+        store.index.publish(self.block, store.tick());
+        store.demand.came(store.index.fingerprint(&self.key));
+        store.inspector.add(&slots);
     }
 
-    /// The same for bytes that were just compared with their checksum.
-    pub(super) fn seal_verified(self, checksum: u128) {
-        self.seal_with(Some(checksum));
+    /// The same for bytes that were just compared with their checksum; the block, if no other shard is missing.
+    ///
+    /// It is pinned from the moment that it is visible, for it may be the only one that can be evicted.
+    pub(super) fn seal_verified(mut self, checksum: u128) -> Option<Hits> {
+        self.store.pool.slots.set_checksum(self.slot, checksum);
+        self.fill()?;
+        let store = &self.store;
+        store.counts.pinned_blocks.fetch_add(1, Ordering::Relaxed);
+        store.index.publish_pinned(self.block, store.tick());
+        store.demand.came(store.index.fingerprint(&self.key));
+        Some(Hits::of_one(store, &self.space, self.block))
     }
 
-    fn seal_with(mut self, checksum: Option<u128>) {
+    /// The slots of all shards when this was the last: the block has to be published.
+    fn fill(&mut self) -> Option<Vec<Slot>> {
         self.is_sealed = true;
         let store = &self.store;
-        if let Some(checksum) = checksum {
-            store.pool.slots.set_checksum(self.slot, checksum);
-        }
         store.pool.slots.set_state(self.slot, SlotState::Filled);
-        let Some(filled) = store
+        let filled = store
             .index
-            .fill(self.block, self.shard, self.slot, Instant::now())
-        else {
-            return;
-        };
-        let (now, fingerprint) = (store.tick(), store.index.fingerprint(&self.key));
+            .fill(self.block, self.shard, self.slot, Instant::now())?;
         if filled.is_first {
+            let (now, fingerprint) = (store.tick(), store.index.fingerprint(&self.key));
             let token = self.space.policy.lock().insert(self.block, fingerprint, now);
             self.space.counts.kept.fetch_add(1, Ordering::Relaxed);
             store.index.keep(self.block, token);
         }
-        match filled.whole {
-            None => store.evictor.watch_partial_blocks(),
-            Some(slots) => {
-                for slot in &slots {
-                    store.pool.slots.set_state(*slot, SlotState::Sealed);
-                }
-                self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
-                self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
-                store.index.publish(self.block, now);
-                store.demand.came(fingerprint);
-                if checksum.is_none() {
-                    store.inspector.add(&slots);
-                }
-            }
+        let Some(slots) = filled.whole else {
+            store.evictor.watch_partial_blocks();
+            return None;
+        };
+        for slot in &slots {
+            store.pool.slots.set_state(*slot, SlotState::Sealed);
         }
+        self.space.counts.blocks.fetch_add(1, Ordering::Relaxed);
+        self.space.counts.admissions.fetch_add(1, Ordering::Relaxed);
+        Some(slots)
     }
 }
 

@@ -84,3 +84,18 @@ fn a_block_is_not_evicted_between_its_last_page_and_its_publication() {
     index.publish(block, 0);
     assert_eq!(index.evict(block, |_| ()).unwrap().slots, [Slot(0), Slot(1)]);
 }
+
+#[test]
+fn a_block_published_with_a_pin_is_not_evicted_before_its_publisher_lets_it_go() {
+    let index = Index::new();
+    let Claim::Granted(block) = index.claim(key(0), 1, 0) else {
+        panic!("not granted")
+    };
+    index.fill(block, 0, Slot(0), Instant::now()).unwrap();
+    index.keep(block, Token(0));
+    index.publish_pinned(block, 0);
+    assert!(index.evict(block, |_| ()).is_none());
+    let unpinned = index.unpin(block);
+    assert!(unpinned.is_last && unpinned.removed.is_none());
+    assert!(index.evict(block, |_| ()).is_some());
+}

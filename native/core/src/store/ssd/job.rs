@@ -55,12 +55,9 @@ impl Job {
     pub(super) fn end(mut self, read: Result<Vec<u128>>) {
         let outcome = match read {
             Ok(checksums) if checksums.len() == self.writers.len() => {
-                for (writer, checksum) in self.writers.drain(..).zip(checksums) {
-                    writer.seal_verified(checksum);
-                }
-                let space = self.store.spaces.at(self.key.space);
-                let hits = space.ok().and_then(|space| self.store.pin_one(&space, &self.key));
-                hits.ok_or(Failure::NoRoom)
+                let pages = self.writers.drain(..).zip(checksums);
+                let hits = pages.filter_map(|(writer, checksum)| writer.seal_verified(checksum));
+                hits.last().ok_or(Failure::Failed)
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => Err(Failure::Corrupt),
             Ok(_) | Err(_) => Err(Failure::Failed),
