@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.bench.figures import Say
-from tests.bench.gpu_results import decode, parallel, pool, starts, transfer, vllm
+from tests.bench.gpu_results import decode, parallel, pool, starts, transfer, ttft, vllm
 from tests.bench.gpu_results.document import Document, about, join, part, results_of
 from tests.bench.gpu_results.result import Result
 from tests.bench.gpu_results.table import short, write_page, write_readme
@@ -23,11 +23,12 @@ PARTS: Final[Mapping[str, Callable[[Say], Iterator[Result]]]] = {
     "transfer": transfer.rows,
     "decode": decode.rows,
     "pool": pool.rows,
+    "ttft": ttft.rows,
     "vllm": vllm.rows,
     "starts": starts.rows,
     "parallel": parallel.rows,
 }
-_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "vllm", "starts")
+_FOR_ONE_GPU: Final = ("transfer", "decode", "pool", "ttft", "vllm", "starts")
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _RESULTS: Final = _ROOT / "tests/bench/results/h200"
 

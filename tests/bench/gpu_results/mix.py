@@ -17,8 +17,8 @@ from pegaflow.bench.vllm_engine import (
 )
 from pegaflow.bench.vllm_site import ModelPlan
 from pegaflow.errors import PegaflowError
-from tests.bench.gpu_results.engines import OFFLOAD
 from tests.bench.gpu_results.result import Result
+from tests.bench.gpu_results.side_by_side import OFFLOAD
 
 TOKENS: Final = 10_000
 _PROMPTS: Final = 12

@@ -1,4 +1,4 @@
-"""How much sooner an engine starts with our pool than with one of its own, as large as fits."""
+"""How long engines take to start: without a cache, with ours, and with vLLM's own."""
 
 import sys
 import tempfile
@@ -11,9 +11,8 @@ from pegaflow.bench.figures import Say
 from pegaflow.bench.vllm_engine import ours, running_engine, vllm_offload
 from pegaflow.bench.vllm_site import VllmSite, plan_model
 from pegaflow.errors import PegaflowError
-from tests.bench.gpu_results.engines import OFFLOAD
 from tests.bench.gpu_results.result import Result, survived
-from tests.bench.gpu_results.vllm import ONE_BY_ONE, POOL_BYTES
+from tests.bench.gpu_results.side_by_side import OFFLOAD, POOL_BYTES, SMALL_CACHE
 
 _RESERVED_BYTES: Final = 48 << 30
 _LEAST_LARGE_BYTES: Final = 64 << 30
@@ -22,7 +21,7 @@ _LEAST_LARGE_BYTES: Final = 64 << 30
 
 def rows(say: Say) -> Iterator[Result]:
     """Starts of one engine after another."""
-    yield from survived(f"engine start, {OFFLOAD} over ours", _rows(say))
+    yield from survived("engine start", _rows(say))
 
 
 def _rows(say: Say) -> Iterator[Result]:
@@ -30,12 +29,20 @@ def _rows(say: Say) -> Iterator[Result]:
     with tempfile.TemporaryDirectory(prefix="pegaflow-results-") as name:
         directory = Path(name)
         log = directory / "engine.log"
-        arguments = {**plan_model(site, directory, None, None).arguments, **ONE_BY_ONE}
+        arguments = {**plan_model(site, directory, None, None).arguments, **SMALL_CACHE}
+        say(f"starting vLLM {site.version}: no connector")
+        with running_engine(site, arguments, log) as engine:
+            alone = round(engine.start_s, 2)
+        how = "from the start of its process until it serves; 8B shape, dummy weights, eager"
+        yield Result("engine start without a connector", alone, "s", how=how)
         say(f"starting vLLM {site.version}: ours")
         with running_daemon(POOL_BYTES) as daemon:
             daemon.wait_ready()
             with running_engine(site, arguments, log, ours(daemon.socket)) as engine:
                 mine = round(engine.start_s, 2)
+        how = f"{mine} s; the daemon's pool has {POOL_BYTES >> 30} GiB"
+        more = round(mine - alone, 2)
+        yield Result("engine start with ours, above that", more, "s", 2.0, "most", how)
         yield from _large_offload(site, arguments, log, mine, say)
 
 
