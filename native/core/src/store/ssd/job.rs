@@ -55,9 +55,11 @@ impl Job {
     pub(super) fn end(mut self, read: Result<Vec<u128>>) {
         let outcome = match read {
             Ok(checksums) if checksums.len() == self.writers.len() => {
-                let pages = self.writers.drain(..).zip(checksums);
-                let hits = pages.filter_map(|(writer, checksum)| writer.seal_verified(checksum));
-                hits.last().ok_or(Failure::Failed)
+                let mut hits = None;
+                for (writer, checksum) in self.writers.drain(..).zip(checksums) {
+                    hits = writer.seal_verified(checksum);
+                }
+                hits.ok_or(Failure::Failed)
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => Err(Failure::Corrupt),
             Ok(_) | Err(_) => Err(Failure::Failed),
