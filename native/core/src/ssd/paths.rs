@@ -173,6 +173,8 @@ impl Ssd {
             }
             closed = closed.and(ended.map(drop));
         }
+        // Whoever waited for a read holds on to it until its checker has let go.
+        self.tier.checkers.wait_until_idle(deadline);
         let message = "the ssd tier was closed before the block was written";
         self.tier
             .queue

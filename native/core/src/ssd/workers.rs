@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::sync::{Arc, Condvar, Mutex};
@@ -17,11 +18,14 @@ pub(super) struct Workers<T> {
 struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
     more: Condvar,
+    idle: Condvar,
 }
 
 #[derive(Debug)]
 struct Waiting<T> {
     given: VecDeque<T>,
+    /// What was given and is not done.
+    open: usize,
     is_closed: bool,
 }
 
@@ -33,12 +37,14 @@ impl<T: Send + 'static> Workers<T> {
     pub(super) fn start(name: &str, threads: usize, work: fn(T)) -> Result<Self> {
         let waiting = Waiting {
             given: VecDeque::new(),
+            open: 0,
             is_closed: false,
         };
         let mut workers = Self {
             queue: Arc::new(Queue {
                 waiting: Mutex::new(waiting),
                 more: Condvar::new(),
+                idle: Condvar::new(),
             }),
             threads: Vec::new(),
         };
@@ -49,6 +55,7 @@ impl<T: Send + 'static> Workers<T> {
                 .spawn(move || {
                     while let Some(next) = queue.next() {
                         work(next);
+                        queue.end_one();
                     }
                 })
                 .map_err(|error| Error::io("start a thread of the ssd tier", error))?;
@@ -61,8 +68,17 @@ impl<T: Send + 'static> Workers<T> {
 impl<T> Workers<T> {
     /// Has one of the threads do it.
     pub(super) fn give(&self, next: T) {
-        self.queue.waiting.lock().given.push_back(next);
+        let mut waiting = self.queue.waiting.lock();
+        waiting.given.push_back(next);
+        waiting.open += 1;
+        drop(waiting);
         self.queue.more.notify_one();
+    }
+
+    /// Waits until all that was given is done, and nothing of it is held any more; at most until `deadline`.
+    pub(super) fn wait_until_idle(&self, deadline: Instant) {
+        let mut waiting = self.queue.waiting.lock();
+        while waiting.open > 0 && !self.queue.idle.wait_until(&mut waiting, deadline).timed_out() {}
     }
 }
 
@@ -92,6 +108,14 @@ impl<T> Queue<T> {
                 return None;
             }
             self.more.wait(&mut waiting);
+        }
+    }
+
+    fn end_one(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.open -= 1;
+        if waiting.open == 0 {
+            self.idle.notify_all();
         }
     }
 }

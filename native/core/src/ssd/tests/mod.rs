@@ -17,3 +17,4 @@ mod resize;
 mod reuse;
 mod room;
 mod sharing;
+mod workers;

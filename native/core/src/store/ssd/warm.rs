@@ -183,6 +183,10 @@ impl Store {
             warm.end();
             return Ok(warm);
         }
+        if let Some((_, thread)) = current.take() {
+            // It has ended, or is about to, and holds the store until then.
+            drop(thread.join());
+        }
         let (store, handle) = (Arc::clone(self), Arc::clone(&warm));
         let thread = thread::Builder::new().name("warm".into()).spawn(move || {
             if let Some(tier) = store.tier.get() {

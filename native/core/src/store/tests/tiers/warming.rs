@@ -4,6 +4,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::ssd::BlockOrder;
 use crate::store::{WarmProgress, WarmRequest, WarmState};
+use crate::sync::Arc;
 
 const BLOCKS: u64 = 60;
 
@@ -139,4 +140,19 @@ fn it_goes_no_faster_than_it_may() {
     assert_eq!(progress.fetched_blocks, 2 * BLOCKS);
     // All but the last few blocks, at a second for all of them.
     assert!(began.elapsed() >= Duration::from_millis(700));
+}
+
+#[test]
+fn a_closed_store_is_held_by_nothing_of_its_tier() {
+    for _ in 0..5 {
+        let cold = cold(32 * MIB);
+        // The later ones have nothing to do, and end at once.
+        for _ in 0..3 {
+            assert_eq!(cold.warm(WarmRequest::default()).state, WarmState::Done);
+        }
+        let store = Arc::clone(&cold.tiers.fixture.store);
+        store.close(true).unwrap();
+        drop(cold);
+        assert_eq!(Arc::strong_count(&store), 1);
+    }
 }
