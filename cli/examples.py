@@ -50,6 +50,12 @@ What other pools would have hit of what the running daemon was asked:
     "version": """
   pegaflow version --json
 """,
+    "trace record": """
+For a day of what is asked for, and then plan with it:
+  pegaflow trace record /var/lib/pegaflow/lookups --size 1GiB
+  pegaflow trace record --stop
+  pegaflow plan --trace /var/lib/pegaflow/lookups
+""",
     "trace info": """
   pegaflow trace info conversation.jsonl
 """,

@@ -28,12 +28,10 @@ def show_live(context: AppContext, status: "Status", json: bool) -> None:
         mark = "as it is" if point.pool_bytes == status.pool.bytes else ""
         rows.add_row(format_size(point.pool_bytes), f"{point.hit_percent:.1f}%", mark)
     write_tables(context, [rows])
-    parts = {point.pool_bytes: point.hit_percent for point in what_if.points}
-    now = parts.get(status.pool.bytes)
-    twice = parts.get(2 * status.pool.bytes)
-    if now is not None and twice is not None:
+    more = what_if.points_more(status.pool.bytes, 2)
+    if more is not None:
         write_line(
             context,
-            f"\ntwice the pool would hit {twice - now:.1f} points more, under {what_if.policy}, of "
+            f"\ntwice the pool would hit {more:.1f} points more, under {what_if.policy}, of "
             f"{what_if.seen_blocks:,} blocks asked for ({what_if.sampled_blocks:,} sampled).",
         )

@@ -101,6 +101,8 @@ def _overview(status: Status) -> "Table":
         *(("kept", _taken_over(taken_over)) for taken_over in [status.taken_over] if taken_over),
         ("verify", _checksums(status)),
         ("blocks", _blocks(status)),
+        *_what_if(status),
+        *_recording(status),
         ("saves", _transfers(status.saves)),
         ("loads", _transfers(status.loads)),
         ("leases", f"{status.leases.held:,} held, {status.leases.blocks:,} blocks"),
@@ -188,6 +190,27 @@ def _blocks(status: Status) -> str:
         f"{blocks.requested:,} asked for: {blocks.memory:,} in memory, {blocks.ssd:,} on ssd, "
         f"{blocks.remote:,} remote, {blocks.miss:,} missed ({blocks.hit_rate:.1%} hits)"
     )
+
+
+def _what_if(status: Status) -> Iterator[tuple[str, str]]:
+    more = None if status.what_if is None else status.what_if.points_more(status.pool.bytes, 2)
+    if more is not None:
+        yield "", f"twice the pool would hit {more:.1f} points more; see `pegaflow plan --live`"
+
+
+def _recording(status: Status) -> Iterator[tuple[str, str]]:
+    recording = status.recording
+    if recording is None:
+        return
+    text = (
+        f"{recording.lookups:,} lookups, {recording.left_out:,} left out, "
+        f"{format_size(recording.bytes)} in {recording.directory}"
+    )
+    if recording.size_bytes is not None:
+        text += f", at most {format_size(recording.size_bytes)}"
+    yield "records", text
+    if recording.error is not None:
+        yield "", f"nothing can be written there now: {recording.error}"
 
 
 def _transfers(transfers: Transfers) -> str:

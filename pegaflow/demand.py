@@ -93,6 +93,15 @@ class WhatIf:
     suggested_pool_bytes: int | None = None
     """The least size that hits about as much as the largest; None before anything was asked."""
 
+    def points_more(self, pool_bytes: int, times: int) -> float | None:
+        """Percent of the blocks that a pool of so many times the size would have hit more.
+
+        None where one of the two sizes is not known.
+        """
+        parts = {point.pool_bytes: point.hit_percent for point in self.points}
+        now, larger = parts.get(pool_bytes), parts.get(pool_bytes * times)
+        return None if now is None or larger is None else larger - now
+
 
 NO_DEMAND: Final = Demand((), (), (), ())
 """Of daemons that do not count it."""

@@ -262,13 +262,17 @@ class Ssd:
 
 @dataclass(frozen=True)
 class Recording:
-    """What was recorded of lookups since the start."""
+    """What was recorded of lookups since the recording began."""
 
     directory: str
     lookups: int
     left_out: int
     bytes: int
     """Of all recordings there."""
+    size_bytes: int | None = None
+    """What these may take; None of daemons that do not say."""
+    error: str | None = None
+    """Why nothing can be written now; None where it can."""
 
 
 @dataclass(frozen=True)

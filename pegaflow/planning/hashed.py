@@ -3,12 +3,13 @@
 import json
 from typing import Any, Final
 
-from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request, number
+from pegaflow.planning.lines import BadLine, Fields, Form, Parse, ReadOptions, Request, number
 from pegaflow.planning.trace import Trace
 
 RECORDED: Final = "recorded: equal hash ids are equal blocks"
 _MOONCAKE_BLOCK_TOKENS: Final = 512
 QWEN_BLOCK_TOKENS: Final = 16
+_USUAL_SIZES: Final = tuple(1 << power for power in range(13))
 _MOONCAKE: Final = frozenset({"timestamp", "input_length", "output_length", "hash_ids"})
 _QWEN: Final = _MOONCAKE | {"chat_id", "parent_chat_id", "type", "turn"}
 
@@ -27,9 +28,19 @@ def hashed_form(first: str, options: ReadOptions) -> Form | None:
     default = QWEN_BLOCK_TOKENS if is_qwen else _MOONCAKE_BLOCK_TOKENS
     name = "qwen-bailian" if is_qwen else "mooncake"
     trace = Trace(name, options.block_tokens or default, RECORDED)
-    if unknown := sorted(keys - (_QWEN if is_qwen else _MOONCAKE)):
-        trace.notes.append(f"line 1 has fields that are not used: {', '.join(unknown)}")
-    return trace, _parser(trace.block_tokens, 1.0 if is_qwen else 1e-3)
+    fields = Fields(trace, _QWEN if is_qwen else _MOONCAKE)
+    return trace, _parser(trace.block_tokens, 1.0 if is_qwen else 1e-3, fields)
+
+
+def is_broken(line: str) -> bool:
+    """Whether a line begins as JSON of an object, and is none."""
+    if not line.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False
 
 
 def parsed(line: str) -> dict[str, Any]:
@@ -51,11 +62,12 @@ def hash_ids(raw: dict[str, Any]) -> list[int]:
     return ids
 
 
-def _parser(block_tokens: int, unit_s: float) -> Parse:
+def _parser(block_tokens: int, unit_s: float, fields: Fields) -> Parse:
     """Lines with times in ``unit_s``."""
 
-    def parse(_: int, line: str) -> Request:
+    def parse(number_of_line: int, line: str) -> Request:
         raw = parsed(line)
+        fields.look(number_of_line, raw)
         time = number(raw, "timestamp")
         tokens = int(number(raw, "input_length"))
         ids = hash_ids(raw)
@@ -64,7 +76,14 @@ def _parser(block_tokens: int, unit_s: float) -> Parse:
             raise BadLine(
                 f"{len(ids)} hash ids do not fit {tokens} tokens in blocks of {block_tokens}, "
                 f"which are {wanted}: give the trace's block size with --block-tokens"
+                f"{_fitting(tokens, len(ids))}"
             )
         return Request(time * unit_s, tokens, ids)
 
     return parse
+
+
+def _fitting(tokens: int, blocks: int) -> str:
+    """The usual size of blocks that would fit, in words."""
+    sizes = (size for size in _USUAL_SIZES if -(-tokens // size) - blocks in (0, 1))
+    return next((f", such as {size}" for size in sizes), "")

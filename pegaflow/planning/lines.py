@@ -1,10 +1,12 @@
 """What formats of traces have in common: a line is a request, or says why it is none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pegaflow.planning.trace import Trace
+
+_MOST_NOTES: Final = 20
 
 
 class BadLine(ValueError):
@@ -36,6 +38,23 @@ class Request:
     """Of the prompt."""
     names: list[int]
     """Of the prompt's blocks, a partial one at the end included."""
+
+
+class Fields:
+    """Fields that a format has; others are noted where they are first."""
+
+    def __init__(self, trace: Trace, known: Iterable[str]) -> None:
+        self._notes = trace.notes
+        self._seen = set(known)
+
+    def look(self, line: int, raw: Mapping[str, Any]) -> None:
+        """Look at the fields of a line."""
+        unknown = raw.keys() - self._seen
+        if unknown and len(self._notes) < _MOST_NOTES:
+            self._seen |= unknown
+            self._notes.append(
+                f"line {line} has fields that are not used: {', '.join(sorted(unknown))}"
+            )
 
 
 Parse = Callable[[int, str], Request | None]

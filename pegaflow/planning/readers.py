@@ -2,13 +2,14 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from pegaflow.errors import ConfigError
-from pegaflow.planning.hashed import hashed_form
+from pegaflow.planning.hashed import hashed_form, is_broken
 from pegaflow.planning.lengths import lengths_form
 from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request
 from pegaflow.planning.recordings import RECORDINGS, recorded_form
@@ -16,7 +17,7 @@ from pegaflow.planning.trace import Trace
 from pegaflow.planning.vllm_log import HOW, vllm_form
 
 _MOST_SKIPPED_SAID: Final = 20
-_LINES_PER_PROGRESS: Final = 10_000
+_BYTES_PER_PROGRESS: Final = 8 << 20
 _FORMS: Final = (recorded_form, hashed_form, lengths_form, vllm_form)
 
 
@@ -44,21 +45,14 @@ def open_trace(
 
     Their times are since the first, and their blocks those that ``options`` counts.
     """
-    try:
-        with ExitStack() as stack:
-            files = [(file, stack.enter_context(_opened(file))) for file in _files(path)]
-            trace, parse = _form(path, files[0][1].readline(), options)
-            files[0][1].seek(0)
-            requests = _requests(files, trace, parse, options, progress)
-            if options.sort_times:
-                requests = iter(sorted(requests, key=lambda request: request.time_s))
-            yield trace, _counted(trace, requests, options)
-    except (EOFError, zlib.error) as error:
-        raise ConfigError(f"the trace {path} is cut off or damaged ({error})") from error
-    except OSError as error:
-        raise ConfigError(
-            f"the trace {path} cannot be read ({error.strerror or error}); give a file"
-        ) from error
+    with ExitStack() as stack:
+        lines = _lines([(file, stack.enter_context(_opened(file))) for file in _files(path)])
+        head = _head(lines, options)
+        trace, parse = _form(path, head, options)
+        requests = _requests(chain(head, lines), trace, parse, options, progress)
+        if options.sort_times:
+            requests = iter(sorted(requests, key=lambda request: request.time_s))
+        yield trace, _counted(trace, requests, options)
 
 
 def _files(path: Path) -> list[Path]:
@@ -70,26 +64,66 @@ def _files(path: Path) -> list[Path]:
 
 
 def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
+    try:
+        # Some tools begin a file with a mark of its encoding.
+        if path.suffix == ".gz":
+            return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace")
+        return path.open(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+class _Line(NamedTuple):
+    path: Path
+    number: int
+    text: str | BadLine
+    """What ends a file before its end is there instead of a line."""
+
+
+def _lines(files: Sequence[tuple[Path, IO[str]]]) -> Iterator[_Line]:
+    for path, file in files:
+        number = 0
+        try:
+            for number, text in enumerate(file, start=1):
+                yield _Line(path, number, text)
+        except (EOFError, zlib.error) as error:
+            damage = BadLine(f"the file is cut off or damaged there ({error})")
+            yield _Line(path, number + 1, damage)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"the trace {path} cannot be read ({error.strerror or error}); give a file")
+
+
+def _head(lines: Iterator[_Line], options: ReadOptions) -> list[_Line]:
+    """The first lines, up to the first that says what the format is."""
+    head = list[_Line]()
+    for line in lines:
+        head.append(line)
+        if isinstance(line.text, str) and not (options.skip_bad and is_broken(line.text)):
+            break
+    return head
 
 
 def _requests(
-    files: Sequence[tuple[Path, IO[str]]],
+    lines: Iterable[_Line],
     trace: Trace,
     parse: Parse,
     options: ReadOptions,
     progress: Callable[[int], None],
 ) -> Iterator[Request]:
-    last, done = float("-inf"), 0
-    lines = ((path, *line) for path, file in files for line in enumerate(file, start=1))
-    for path, number, line in lines:
-        done += len(line)
-        if number % _LINES_PER_PROGRESS == 0:
-            progress(done)
+    last, done, told = float("-inf"), 0, 0
+    for path, number, text in lines:
         try:
-            request = parse(number, line) if line.strip() else None
+            if isinstance(text, BadLine):
+                raise text
+            done += len(text)
+            if done >= told + _BYTES_PER_PROGRESS:
+                told = done
+                progress(done)
+            request = parse(number, text) if text.strip() else None
             if request is None:
                 continue
             if request.time_s < last and not options.sort_times:
@@ -100,12 +134,11 @@ def _requests(
         except BadLine as error:
             if not options.skip_bad:
                 raise ConfigError(
-                    f"{path}, line {number}: {error}; --skip-bad goes on without such lines"
+                    f"{path}, line {number}: {error}; --skip-bad goes on without what is bad"
                 ) from error
             trace.skipped_lines += 1
             if trace.skipped_lines <= _MOST_SKIPPED_SAID:
-                where = f"{path.name}, " if len(files) > 1 else ""
-                trace.skipped.append(f"{where}line {number}: {error}")
+                trace.skipped.append(f"{path.name}, line {number}: {error}")
             continue
         last = request.time_s
         yield request
@@ -120,10 +153,17 @@ def _counted(trace: Trace, requests: Iterator[Request], options: ReadOptions) ->
         yield Request(request.time_s - start, request.tokens, names)
 
 
-def _form(path: Path, first: str, options: ReadOptions) -> Form:
-    for form in _FORMS:
-        if found := form(first, options):
-            return found
+def _form(path: Path, head: Sequence[_Line], options: ReadOptions) -> Form:
+    """The format of the last line, before which nothing could be read."""
+    for _, number, text in head[-1:]:
+        if isinstance(text, BadLine):
+            raise ConfigError(f"{path}, line {number}: {text}; give another file")
+        try:
+            for form in _FORMS:
+                if found := form(text, options):
+                    return found
+        except BadLine as error:
+            raise ConfigError(f"{path}, line {number}: {error}; give another file") from error
     raise ConfigError(
         f"the format of {path} is not known from its first line; allowed: Mooncake or "
         "Qwen-Bailian JSONL (hash_ids), what a daemon recorded, Azure CSV (TIMESTAMP, "

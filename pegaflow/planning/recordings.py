@@ -4,11 +4,14 @@ import json
 from typing import Final
 
 from pegaflow.planning.hashed import RECORDED, hash_ids, parsed
-from pegaflow.planning.lines import Form, ReadOptions, Request, number
+from pegaflow.planning.lines import Fields, Form, ReadOptions, Request, number
 from pegaflow.planning.trace import Trace
 
 RECORDINGS: Final = "lookups-*.jsonl.gz"
 """The names of the files."""
+_FIELDS: Final = (
+    "timestamp", "namespace", "group", "block_bytes", "memory_blocks", "ssd_blocks", "hash_ids",
+)  # fmt: skip
 _BLOCK_TOKENS: Final = 16
 """vLLM's own."""
 
@@ -29,9 +32,11 @@ def recorded_form(first: str, options: ReadOptions) -> Form | None:
             "if they do not"
         )
     others = set[str]()
+    fields = Fields(trace, _FIELDS)
 
-    def parse(_: int, line: str) -> Request:
+    def parse(number_of_line: int, line: str) -> Request:
         raw = parsed(line)
+        fields.look(number_of_line, raw)
         names = hash_ids(raw)
         size = number(raw, "block_bytes")
         if size != trace.block_bytes and not others:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from pegaflow.errors import PegaflowError
+
 _PERCENTILES: Final = (50, 95, 99)
 _GB: Final = 10**9
 
@@ -61,6 +63,13 @@ class ReplayReport:
     block_bytes: int
     seconds: float
     tally: Tally
+    ended: KeyboardInterrupt | PegaflowError | None
+    """What ended it before the trace did."""
+
+    @property
+    def ended_early(self) -> str | None:
+        """The same in words."""
+        return None if self.ended is None else str(self.ended) or "interrupted"
 
     @property
     def is_right(self) -> bool:
@@ -85,6 +94,7 @@ class ReplayReport:
             "block_bytes": self.block_bytes,
             "seconds": round(self.seconds, 3),
             "requests": tally.requests,
+            "requests_per_s": round(tally.requests / max(self.seconds, 1e-9), 3),
             "cut_requests": tally.cut_requests,
             "blocks": {
                 "requested": tally.requested,
@@ -101,6 +111,7 @@ class ReplayReport:
             "verified_blocks": tally.loaded_blocks,
             "wrong_blocks": tally.wrong_blocks,
             "failed_requests": len(tally.failures),
+            "ended_early": self.ended_early,
             "lookup_ms": asdict(Percentiles.of(tally.lookup_ms)),
             "load_ms": asdict(Percentiles.of(tally.load_ms)),
             "save_ms": asdict(Percentiles.of(tally.save_ms)),

@@ -21,6 +21,7 @@ from tests.bench import (
     startup,
     take_over,
     transfers,
+    watching,
 )
 from tests.bench.rows import Row
 
@@ -31,6 +32,7 @@ _PARTS: Final[Mapping[str, Callable[[], Iterable[Row]]]] = {
     "lookups": lookups.rows,
     "scheduler-hold": scheduler_hold.rows,
     "footprint": footprint.rows,
+    "watching": watching.rows,
     "take-over": take_over.rows,
     "ssd": ssd.rows,
     "copies": lambda: _copies(),

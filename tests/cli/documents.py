@@ -150,10 +150,18 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "points": [
                 {"pool_bytes": 1 << 29, "hit_percent": 20.0},
                 {"pool_bytes": 1 << 30, "hit_percent": 30.25},
+                {"pool_bytes": 2 << 30, "hit_percent": 34.5},
             ],
-            "suggested_pool_bytes": 1 << 30,
+            "suggested_pool_bytes": 2 << 30,
         },
-        "recording": None,
+        "recording": {
+            "directory": "/var/lib/pegaflow/lookups",
+            "lookups": 12_000,
+            "left_out": 3,
+            "bytes": 64 << 20,
+            "size_bytes": 1 << 30,
+            "error": None,
+        },
         "checksums": {
             "pending_pages": 3,
             "made_pages": 96,

@@ -50,6 +50,8 @@ def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: Command
             "write_budget_bytes": 1 << 40,
             "write_budget_left_bytes": 1 << 39,
         },
+        what_if=status_document()["what_if"] | {"points": []},
+        recording=status_document()["recording"] | {"error": "No space left on device"},
         taken_over=None,
         engines=[],
         namespaces=[],

@@ -1,40 +1,24 @@
-"""``pegaflow trace``: what is recorded can be planned with, and a replay compares every byte."""
+"""``pegaflow trace info`` and ``convert``: what is in a trace, and what is wrong with it."""
 
+import gzip
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
-from pegaflow.planning.lines import Request
-from pegaflow.replay import run as replay_run
-from pegaflow.replay.content import Content
+from pegaflow.cli import trace_reading
+from pegaflow.planning import readers
 from tests.cli.command_line import CommandLine
-from tests.cli.installed import Host
+from tests.cli.replaying import blocks_of, prefix_hits
 from tests.planning.traces import conversations, write_lines
 
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
+    """Conversations of some turns, a request a second."""
     return write_lines(tmp_path / "trace.jsonl", conversations(5))
-
-
-def blocks_of(trace: Path) -> list[list[int]]:
-    return [json.loads(line)["hash_ids"] for line in trace.read_text().splitlines()]
-
-
-def prefix_hits(requests: list[list[int]]) -> int:
-    seen, hits = set[int](), 0
-    for blocks in requests:
-        hits += next((n for n, block in enumerate(blocks) if block not in seen), len(blocks))
-        seen.update(blocks)
-    return hits
-
-
-def replayed(host: Host, trace: Path, *args: str) -> dict[str, object]:
-    done = host.run("trace", "replay", str(trace), *args, "--json")
-    assert done.returncode == 0, done.stderr
-    document: dict[str, object] = json.loads(done.stdout)
-    return document
 
 
 def test_info_says_what_is_in_a_trace(pegaflow: CommandLine, trace: Path) -> None:
@@ -61,115 +45,117 @@ def test_a_converted_trace_is_the_same_trace(
     assert done.code == 2 and "is there already" in done.err
 
 
-def test_a_replay_hits_what_was_asked_for_before_and_every_byte_is_right(
-    host: Host, trace: Path
-) -> None:
-    host.serve()
-    document = replayed(host, trace, "--engines", "1", "--speed", "0", "--block-bytes", "4KiB")
-    requests = blocks_of(trace)
-    blocks, hits = sum(map(len, requests)), prefix_hits(requests)
-    assert document["blocks"] == {
-        "requested": blocks, "memory": hits, "ssd": 0, "remote": 0, "miss": blocks - hits,
-    }  # fmt: skip
-    assert (document["verified_blocks"], document["wrong_blocks"]) == (hits, 0)
-    assert document["saved_bytes"] == (blocks - hits) * 4096
-    assert document["failed_requests"] == 0
-    assert document["lookup_ms"]["count"] == 200  # type: ignore[index]
-
-
-def test_engines_side_by_side_share_blocks_and_keep_the_trace_s_times(
-    host: Host, trace: Path
-) -> None:
-    host.serve()
-    document = replayed(
-        host, trace, "--engines", "3", "--speed", "200", "--limit", "100", "--block-bytes", "4KiB"
-    )
-    assert (document["requests"], document["wrong_blocks"], document["failed_requests"]) == (
-        100,
-        0,
-        0,
-    )
-    # 99 s of the trace, 200 times as fast.
-    assert float(str(document["seconds"])) >= 0.49
-    assert document["late_ms"]["count"] == 100  # type: ignore[index]
-    assert float(str(document["hit_percent"])) > 30
-
-
-def test_bytes_that_differ_are_found(
-    trace: Path, host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host.serve()
-
-    class Forgetful(Content):
-        """Gives a block other bytes each time."""
-
-        times = 0
-
-        def of(self, name: int) -> bytes:
-            self.times += 1
-            return self.times.to_bytes(8, "little") + super().of(name)[8:]
-
-    monkeypatch.setattr(replay_run, "Content", Forgetful)
-    requests = blocks_of(trace)
-    report = replay_run.replay(
-        str(host.socket),
-        replay_run.ReplayPlan(engines=1, speed=0, block_bytes=4096, engine_blocks=1024),
-        [Request(0.0, 512 * len(names), names) for names in requests],
-        lambda _: None,
-    )
-    assert not report.is_right
-    assert report.tally.wrong_blocks == report.tally.loaded_blocks == prefix_hits(requests)
-
-
-def test_what_a_daemon_records_can_be_planned_with_and_replayed(
-    host: Host, trace: Path, tmp_path: Path
-) -> None:
-    directory = tmp_path / "recording"
-    daemon = host.serve("--record-dir", str(directory))
-    args = ("--engines", "1", "--speed", "0", "--block-bytes", "4KiB", "--limit", "50")
-    replayed(host, trace, *args)
-    assert host.status()["recording"]["directory"] == str(directory)
-    assert host.run("stop").returncode == 0
-    daemon.wait(60)
-    requests = blocks_of(trace)[:50]
-    info = json.loads(host.run("trace", "info", str(directory), "--json").stdout)
-    assert (info["format"], info["requests"], info["block_bytes"]) == ("recording", 50, 4096)
-    assert info["blocks"] == sum(map(len, requests))
-    assert info["distinct_blocks"] == len({block for blocks in requests for block in blocks})
-    done = host.run("plan", "--trace", str(directory), "--json", "--capacity", "1MiB")
-    document = json.loads(done.stdout)
-    assert document["policies"]["lru"][0]["capacity_blocks"] == 256
-    assert "vLLM's default" in done.stderr
-    host.serve()
-    again = replayed(host, directory, *args)
-    assert again["blocks"]["requested"] == info["blocks"]  # type: ignore[index]
-    assert again["wrong_blocks"] == 0
-
-
-def test_nothing_is_recorded_unless_asked_for(host: Host) -> None:
-    host.serve()
-    assert host.status()["recording"] is None
-
-
 def test_a_folder_without_recordings_is_refused(pegaflow: CommandLine, tmp_path: Path) -> None:
     done = pegaflow("trace", "info", str(tmp_path))
     assert done.code == 2 and "has no recordings (lookups-*.jsonl.gz)" in done.err
 
 
-def test_a_running_daemon_knows_what_another_pool_would_hit(host: Host, trace: Path) -> None:
-    host.serve()
-    empty = host.run("plan", "--live")
-    assert empty.returncode == 0 and "no block was asked for yet" in empty.stdout
-    document = replayed(host, trace, "--engines", "1", "--speed", "0", "--block-bytes", "4KiB")
-    live = json.loads(host.run("plan", "--live", "--json").stdout)
-    points = {point["pool_bytes"]: point["hit_percent"] for point in live["points"]}
-    # All blocks fit, so the pool as it is has the hits that the replay had.
-    assert points[live["pool_bytes"]] == pytest.approx(document["hit_percent"], abs=2)
-    assert list(points.values()) == sorted(points.values())
-    assert "twice the pool would hit 0.0 points more" in host.run("plan", "--live").stdout
+LINES = [json.dumps(line) for line in conversations(1, 3)]
+UNSORTED = [LINES[1], LINES[0], LINES[2]]
+BAD = {
+    "broken": ([LINES[0], LINES[1][:-9], LINES[2]], "line 2: it is no JSON", 2),
+    "broken first": ([LINES[0][:-9], *LINES[1:]], "line 1: it is no JSON", 2),
+    "unsorted": (UNSORTED, "line 2: the time 0 s is before that of an earlier line", 2),
+    "other blocks": (
+        [LINES[0], LINES[1].replace('"input_length": ', '"input_length": 99'), LINES[2]],
+        "give the trace's block size with --block-tokens",
+        2,
+    ),
+}
 
 
-def test_plan_wants_a_trace_or_a_daemon(pegaflow: CommandLine, trace: Path) -> None:
-    for args in ([], ["--live", "--trace", str(trace)]):
-        done = pegaflow("plan", *args)
-        assert done.code == 2 and "give one of --trace FILE and --live" in done.err
+@pytest.mark.parametrize(("lines", "says", "rest"), BAD.values(), ids=BAD)
+def test_what_is_bad_is_said_and_ends_it_or_is_passed_over(
+    pegaflow: CommandLine, tmp_path: Path, lines: list[str], says: str, rest: int
+) -> None:
+    path, out = tmp_path / "trace.jsonl", tmp_path / "out.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    for command in (["info", str(path)], ["convert", str(path), str(out)]):
+        done = pegaflow("trace", *command)
+        assert (done.code, done.out) == (2, "")
+        assert says in done.err and str(path) in done.err and "--skip-bad" in done.err
+        # A trace that is not whole is not left behind.
+        assert not out.exists()
+        done = pegaflow("trace", *command, "--skip-bad")
+        assert done.code == 0, done.err
+        assert f"skipped trace.jsonl, {says.partition(':')[0]}" in done.err or says in done.err
+    assert len(blocks_of(out)) == rest
+
+
+def test_times_are_sorted_where_that_is_asked_for(pegaflow: CommandLine, tmp_path: Path) -> None:
+    path, out = tmp_path / "trace.jsonl", tmp_path / "out.jsonl"
+    path.write_text("\n".join(UNSORTED) + "\n")
+    assert pegaflow("trace", "convert", str(path), str(out), "--sort-times").code == 0
+    assert blocks_of(out) == [json.loads(line)["hash_ids"] for line in LINES]
+
+
+def test_fields_that_nobody_reads_are_said_wherever_they_are(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    more = [json.dumps(json.loads(line) | {"user": 1}) for line in LINES[1:]]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join([LINES[0], *more]) + "\n")
+    done = pegaflow("trace", "info", str(path))
+    assert done.code == 0
+    assert done.err == "pegaflow: line 2 has fields that are not used: user\n"
+
+
+def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(
+    pegaflow: CommandLine, trace: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "cut.jsonl.gz"
+    path.write_bytes(gzip.compress(trace.read_bytes())[:-40])
+    done = pegaflow("trace", "info", str(path))
+    assert done.code == 2 and done.out == ""
+    assert f"{path}, line " in done.err and "cut off or damaged" in done.err
+    done = pegaflow("trace", "info", str(path), "--skip-bad", "--json")
+    assert 100 < done.json("trace-info")["requests"] < 200
+    assert "cut off or damaged" in done.err
+    path.write_bytes(path.read_bytes()[:12])
+    done = pegaflow("trace", "info", str(path), "--skip-bad")
+    assert done.code == 2 and "line 1: the file is cut off or damaged" in done.err
+
+
+def test_a_recording_that_a_kill_cut_off_hides_no_later_one(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    for number in range(3):
+        line = {"timestamp": number, "namespace": "a", "group": 0, "block_bytes": 4096,
+                "memory_blocks": 0, "ssd_blocks": 0, "hash_ids": [number]}  # fmt: skip
+        member = gzip.compress(json.dumps(line).encode() + b"\n")
+        torn = member[:9] if number == 1 else b""
+        (tmp_path / f"lookups-{number:020}.jsonl.gz").write_bytes(member + torn)
+    assert "lookups-00000000000000000001.jsonl.gz, line 2" in (
+        pegaflow("trace", "info", str(tmp_path)).err
+    )
+    done = pegaflow("trace", "info", str(tmp_path), "--skip-bad", "--json")
+    assert done.json("trace-info")["requests"] == 3
+
+
+def test_a_trace_of_any_size_is_streamed_with_a_word_now_and_then(
+    pegaflow: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_reading, "_PROGRESS_BYTES", 10_000)
+    monkeypatch.setattr(readers, "_BYTES_PER_PROGRESS", 1_000)
+    pipe, out = tmp_path / "pipe", tmp_path / "out.jsonl.gz"
+    os.mkfifo(pipe)
+
+    def feed() -> None:
+        with pipe.open("w") as file:
+            file.writelines(json.dumps(line) + "\n" for line in conversations(1, 1000))
+
+    # A pipe is never there as a whole.
+    thread = threading.Thread(target=feed)
+    thread.start()
+    done = pegaflow("trace", "convert", str(pipe), str(out))
+    thread.join()
+    assert done.code == 0 and "wrote 1,000 requests" in done.out
+    assert done.err.count(" read\n") > 5
+
+
+def test_where_a_converted_trace_cannot_go_is_said(
+    pegaflow: CommandLine, trace: Path, tmp_path: Path
+) -> None:
+    done = pegaflow("trace", "convert", str(trace), str(tmp_path / "absent" / "out.jsonl"))
+    assert done.code == 2
+    assert "absent/out.jsonl cannot be written (No such file or directory)" in done.err

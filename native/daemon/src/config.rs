@@ -211,6 +211,19 @@ fn default_lease_ttl_s() -> f64 {
     600.0
 }
 
+/// Refuses recordings that are too small to hold anything; `name` says who asks.
+///
+/// # Errors
+/// `Config`, naming what is allowed.
+pub(crate) fn check_record_bytes(name: &str, bytes: u64) -> Result<()> {
+    if bytes < RECORD_BYTES_MIN {
+        return Err(refused(format!(
+            "{name} = {bytes}: at least {RECORD_BYTES_MIN} bytes are allowed"
+        )));
+    }
+    Ok(())
+}
+
 fn default_record_bytes() -> u64 {
     1 << 30
 }
@@ -259,12 +272,7 @@ impl DaemonConfig {
                 self.max_rate_bytes_s.unwrap_or(0)
             )));
         }
-        if self.record_bytes < RECORD_BYTES_MIN {
-            return Err(refused(format!(
-                "record_size = {}: at least {RECORD_BYTES_MIN} bytes are allowed",
-                self.record_bytes
-            )));
-        }
+        check_record_bytes("record_size", self.record_bytes)?;
         if self.lease_ttl()?.is_zero() {
             return Err(refused(
                 "lease_ttl = 0: a lease must last for some time, such as 600s",

@@ -17,7 +17,7 @@ use crate::events::{EventKind, EventLevel, EventLog};
 use crate::lifecycle::Lifecycle;
 use crate::operation::Operations;
 use crate::otlp::Spans;
-use crate::recording::Recorder;
+use crate::recording::Recording;
 use crate::session::{PendingLookups, Sessions};
 use crate::ssd_room::SsdRoom;
 use crate::telemetry::{Direction, Metrics};
@@ -42,8 +42,7 @@ pub(crate) struct Daemon {
     pub(crate) loads: TransferThreads,
     pub(crate) metrics: Metrics,
     pub(crate) lifecycle: Lifecycle,
-    /// None: lookups are not recorded.
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recording: Recording,
     pub(crate) operations: Arc<Operations>,
     pub(crate) events: Arc<EventLog>,
     pub(crate) spans: Arc<Spans>,
@@ -71,8 +70,10 @@ impl Daemon {
         let is_exporting = config.otlp_endpoint.is_some();
         let events = Arc::new(EventLog::new());
         let copy_threads = CopyThreads::start(config.copy_threads)?;
-        let recorder = config.record_dir.clone();
-        let recorder = recorder.map(|directory| Recorder::start(directory, config.record_bytes));
+        let recording = Recording::default();
+        if let Some(directory) = &config.record_dir {
+            recording.start(directory, config.record_bytes)?;
+        }
         let daemon = Arc::new(Self {
             sessions: Sessions::new(
                 Arc::clone(&store),
@@ -100,7 +101,7 @@ impl Daemon {
             events,
             spans: Spans::new(is_exporting),
             ssd_room: SsdRoom::default(),
-            recorder: recorder.transpose()?,
+            recording,
         });
         daemon.look_for_room();
         daemon.tell_start();

@@ -6,6 +6,7 @@ mod namespace;
 mod namespace_evict;
 mod namespace_pin;
 mod namespace_quota;
+mod path;
 mod request;
 mod running;
 mod table;
@@ -16,6 +17,7 @@ mod tier_flush;
 mod tier_paths;
 mod tier_resize;
 mod tier_verify;
+mod trace_record;
 mod warm;
 
 pub(crate) use namespace::name_of;

@@ -18,6 +18,7 @@ use super::tier_flush::TierFlush;
 use super::tier_paths::{TierAddPath, TierRemovePath};
 use super::tier_resize::TierResize;
 use super::tier_verify::TierVerify;
+use super::trace_record::{TraceRecord, TraceStop};
 use super::warm::Warm;
 use super::{Operate, Operated};
 use crate::daemon::Daemon;
@@ -43,11 +44,13 @@ pub(crate) enum Operation {
     TierRemovePath(TierRemovePath),
     TierResize(TierResize),
     TierVerify(TierVerify),
+    TraceRecord(TraceRecord),
+    TraceStop(TraceStop),
     Warm(Warm),
 }
 
 /// The names of all operations.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "engine-evict",
     "namespace-evict",
     "namespace-pin",
@@ -60,6 +63,8 @@ const NAMES: [&str; 13] = [
     "tier-remove-path",
     "tier-resize",
     "tier-verify",
+    "trace-record",
+    "trace-stop",
     "warm",
 ];
 
@@ -116,6 +121,8 @@ impl Operation {
             Self::TierRemovePath(_) => "tier-remove-path",
             Self::TierResize(_) => "tier-resize",
             Self::TierVerify(_) => "tier-verify",
+            Self::TraceRecord(_) => "trace-record",
+            Self::TraceStop(_) => "trace-stop",
             Self::Warm(_) => "warm",
         }
     }
@@ -130,6 +137,8 @@ impl Operation {
                 | Self::TierAddPath(_)
                 | Self::TierRemovePath(_)
                 | Self::TierResize(_)
+                | Self::TraceRecord(_)
+                | Self::TraceStop(_)
         )
     }
 
@@ -152,6 +161,8 @@ impl Operation {
             Self::TierRemovePath(operation) => outcome(operation, daemon, progress),
             Self::TierResize(operation) => outcome(operation, daemon, progress),
             Self::TierVerify(operation) => outcome(operation, daemon, progress),
+            Self::TraceRecord(operation) => outcome(operation, daemon, progress),
+            Self::TraceStop(operation) => outcome(operation, daemon, progress),
             Self::Warm(operation) => outcome(operation, daemon, progress),
         }?;
         let operated = Operated {

@@ -1,6 +1,6 @@
 //! Which tier, and which part of it, an operation is about.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use pegaflow_core::progress::Progress;
 use pegaflow_core::ssd::{Patience, Ssd};
 use serde::{Deserialize, Serialize};
 
+use super::path::AbsolutePath;
 use crate::daemon::Daemon;
 
 /// How long the disks may take for one step of an operation.
@@ -28,33 +29,11 @@ pub(super) enum Tier {
     Ssd,
 }
 
-/// A path of the ssd tier, which is named from / on.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "PathBuf")]
-pub(super) struct TierPath(pub(super) PathBuf);
-
-impl TryFrom<PathBuf> for TierPath {
-    type Error = String;
-
-    fn try_from(path: PathBuf) -> std::result::Result<Self, String> {
-        if path.is_absolute() {
-            return Ok(Self(path));
-        }
-        Err(format!("path {path:?} is relative: give it from / on"))
-    }
-}
-
-impl AsRef<Path> for TierPath {
-    fn as_ref(&self) -> &Path {
-        &self.0
-    }
-}
-
 /// Refuses a path of the memory tier, which has none.
-pub(super) fn refuse_path(path: Option<&TierPath>) -> Result<()> {
+pub(super) fn refuse_path(path: Option<&AbsolutePath>) -> Result<()> {
     match path {
         None => Ok(()),
-        Some(TierPath(path)) => Err(Error::new(
+        Some(AbsolutePath(path)) => Err(Error::new(
             ErrorKind::Invalid,
             format!(
                 "path {path:?} is given, and the memory tier has no paths: leave it out, or name tier ssd"
@@ -89,9 +68,9 @@ pub(super) fn ssd_with_paths(daemon: &Daemon) -> Result<&Arc<Ssd>> {
 ///
 /// # Errors
 /// `NotFound`, naming those that there are.
-pub(super) fn paths(ssd: &Ssd, named: Option<&TierPath>) -> Result<Vec<PathBuf>> {
+pub(super) fn paths(ssd: &Ssd, named: Option<&AbsolutePath>) -> Result<Vec<PathBuf>> {
     let mut paths: Vec<_> = ssd.snapshot().paths.into_iter().map(|path| path.dir).collect();
-    if let Some(TierPath(named)) = named {
+    if let Some(AbsolutePath(named)) = named {
         if !paths.contains(named) {
             return Err(Error::new(
                 ErrorKind::NotFound,
@@ -107,7 +86,7 @@ pub(super) fn paths(ssd: &Ssd, named: Option<&TierPath>) -> Result<Vec<PathBuf>>
 ///
 /// # Errors
 /// As for [`paths`], and `Invalid` when there are several.
-pub(super) fn one_path(ssd: &Ssd, named: Option<&TierPath>) -> Result<PathBuf> {
+pub(super) fn one_path(ssd: &Ssd, named: Option<&AbsolutePath>) -> Result<PathBuf> {
     let mut paths = paths(ssd, named)?;
     match (paths.pop(), paths.as_slice()) {
         (Some(path), []) => Ok(path),

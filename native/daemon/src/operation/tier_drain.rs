@@ -5,7 +5,8 @@ use pegaflow_core::progress::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{Tier, TierPath, refuse_path};
+use super::path::AbsolutePath;
+use super::tier::{Tier, refuse_path};
 use super::tier_evict::{Evicted, evict_ssd};
 use super::tier_flush::write_memory;
 use super::warm::fill_memory;
@@ -17,7 +18,7 @@ pub(crate) struct TierDrain {
     tier: Tier,
     /// A path of the ssd tier, which alone is emptied; null is all of them.
     #[serde(default)]
-    path: Option<TierPath>,
+    path: Option<AbsolutePath>,
 }
 
 #[derive(Debug, Serialize)]

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Amount;
-use super::tier::{Tier, TierPath, paths, patiently, refuse_path, ssd_with_paths};
+use super::path::AbsolutePath;
+use super::tier::{Tier, paths, patiently, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 /// Steps in which much is evicted from ssd, between which the eviction can be cancelled.
@@ -20,7 +21,7 @@ pub(crate) struct TierEvict {
     amount: Amount,
     /// A path of the ssd tier; null is as much of each.
     #[serde(default)]
-    path: Option<TierPath>,
+    path: Option<AbsolutePath>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -66,7 +67,7 @@ impl From<pegaflow_core::store::Evicted> for Evicted {
 /// Evicts a part of what is on ssd, or all of it, the oldest first.
 pub(super) fn evict_ssd(
     daemon: &Daemon,
-    path: Option<&TierPath>,
+    path: Option<&AbsolutePath>,
     amount: Option<Amount>,
     progress: &Progress,
 ) -> Result<Evicted> {

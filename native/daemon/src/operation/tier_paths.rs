@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Bytes;
-use super::tier::{TierPath, paths, patiently, ssd, ssd_with_paths};
+use super::path::AbsolutePath;
+use super::tier::{paths, patiently, ssd, ssd_with_paths};
 use crate::check::ssd_place;
 use crate::config::check_path;
 use crate::daemon::Daemon;
@@ -19,7 +20,7 @@ use crate::ssd_room::size;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierAddPath {
-    path: TierPath,
+    path: AbsolutePath,
     size_bytes: Bytes,
     /// Whether what the path holds and has no room for is evicted; else it is not added.
     #[serde(default)]
@@ -29,7 +30,7 @@ pub(crate) struct TierAddPath {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TierRemovePath {
-    path: TierPath,
+    path: AbsolutePath,
     /// Whether the files go too; else they can be added again.
     #[serde(default)]
     delete_files: bool,
@@ -168,7 +169,7 @@ impl Operate for TierRemovePath {
 }
 
 /// What a path has now.
-fn changed(daemon: &Daemon, path: &TierPath) -> Result<Changed> {
+fn changed(daemon: &Daemon, path: &AbsolutePath) -> Result<Changed> {
     let all = ssd(daemon)?.snapshot().paths;
     let found = all.into_iter().find(|of| of.dir == path.0).unwrap_or_default();
     Ok(Changed {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Operate;
 use super::amount::Bytes;
-use super::tier::{Tier, TierPath, one_path, patiently, refuse_path, ssd_with_paths};
+use super::path::AbsolutePath;
+use super::tier::{Tier, one_path, patiently, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -16,7 +17,7 @@ pub(crate) struct TierResize {
     size_bytes: Bytes,
     /// The path of the ssd tier; may be left out where there is one only.
     #[serde(default)]
-    path: Option<TierPath>,
+    path: Option<AbsolutePath>,
 }
 
 #[derive(Debug, Serialize)]

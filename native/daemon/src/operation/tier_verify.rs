@@ -9,7 +9,8 @@ use pegaflow_core::ssd::VerifyProgress;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
-use super::tier::{Tier, TierPath, paths, refuse_path, ssd_with_paths};
+use super::path::AbsolutePath;
+use super::tier::{Tier, paths, refuse_path, ssd_with_paths};
 use crate::daemon::Daemon;
 
 #[derive(Debug, Deserialize)]
@@ -18,7 +19,7 @@ pub(crate) struct TierVerify {
     tier: Tier,
     /// A path of the ssd tier; null is all of them.
     #[serde(default)]
-    path: Option<TierPath>,
+    path: Option<AbsolutePath>,
 }
 
 /// In pages of the memory tier, and in blocks of the ssd tier: what is written and read as a whole.

@@ -12,6 +12,8 @@ use flate2::write::GzEncoder;
 
 const PREFIX: &str = "lookups-";
 const SUFFIX: &str = ".jsonl.gz";
+/// The fastest with codes made for the text, which is digits mostly.
+const COMPRESSION: Compression = Compression::new(2);
 /// The bytes that may be taken are those of about so many files, of which the oldest goes.
 const FILES: u64 = 8;
 
@@ -57,7 +59,7 @@ impl Files {
 
     /// Appends a member with this text to the newest file, or to a new one, and lets old files go for it.
     pub(super) fn append(&mut self, text: &str, now: SystemTime) -> io::Result<()> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut encoder = GzEncoder::new(Vec::new(), COMPRESSION);
         encoder.write_all(text.as_bytes())?;
         let member = encoder.finish()?;
         let length = member.len() as u64;

@@ -1,12 +1,15 @@
 //! Lookups as lines of JSON.
 
 use std::fmt::Write;
+use std::hash::Hasher;
 
 use bytes::Bytes;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use siphasher::sip::SipHasher24;
 
-/// Ids are below 2^53, so that every reader of JSON keeps them as they are.
-const ID_BITS: u32 = 53;
+use super::key::Key;
+
+/// With 10 million blocks one in 100,000 has the id of another one; more bits are more text to compress.
+const ID_BITS: u32 = 40;
 
 /// A lookup.
 #[derive(Debug)]
@@ -27,20 +30,22 @@ pub(crate) struct Asked {
 }
 
 /// Lines that are not written yet.
-#[derive(Debug)]
 pub(super) struct Lines {
     text: String,
     lookups: u64,
-    /// Hides the hashes: ids of two recordings have nothing in common.
-    seed: u64,
+    /// Hides the hashes, which anybody can compute for a prompt that he guesses.
+    key: Key,
+    /// Times never go back, whatever clocks and threads do.
+    last_ms: u64,
 }
 
 impl Lines {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(key: Key) -> Self {
         Self {
             text: String::new(),
             lookups: 0,
-            seed,
+            key,
+            last_ms: 0,
         }
     }
 
@@ -58,17 +63,25 @@ impl Lines {
     }
 
     pub(super) fn push(&mut self, asked: &Asked) {
-        let seed = self.seed ^ xxh3_64_with_seed(asked.namespace.as_bytes(), u64::from(asked.group));
+        self.last_ms = self.last_ms.max(asked.time_ms);
         // Writing to a string cannot fail.
         let _ = write!(
             self.text,
             r#"{{"timestamp":{},"namespace":"{}","group":{},"block_bytes":{},"memory_blocks":{},"ssd_blocks":{},"hash_ids":["#,
-            asked.time_ms, asked.namespace, asked.group, asked.block_bytes, asked.memory, asked.ssd
+            self.last_ms, asked.namespace, asked.group, asked.block_bytes, asked.memory, asked.ssd
         );
+        let mut space = SipHasher24::new_with_key(&self.key.bytes());
+        space.write(asked.namespace.as_bytes());
+        space.write(&asked.group.to_le_bytes());
+        let mut digits = itoa::Buffer::new();
         for (number, hash) in asked.hashes.chunks_exact(asked.hash_bytes.max(1)).enumerate() {
-            let comma = if number == 0 { "" } else { "," };
-            let id = xxh3_64_with_seed(hash, seed) >> (u64::BITS - ID_BITS);
-            let _ = write!(self.text, "{comma}{id}");
+            let mut hasher = space;
+            hasher.write(hash);
+            if number > 0 {
+                self.text.push(',');
+            }
+            self.text
+                .push_str(digits.format(hasher.finish() >> (u64::BITS - ID_BITS)));
         }
         self.text.push_str("]}\n");
         self.lookups += 1;

@@ -1,179 +1,84 @@
 //! Recordings of lookups: which blocks were asked for and when, by hashed ids, in compressed files of bounded size.
 //!
-//! A thread of its own writes them. What comes while it has used its share of a processor, or waits for the disk, is
-//! counted and left out: nobody else ever waits for a recording.
+//! They begin with the daemon, where that is set, or on request. A thread of its own writes them. What comes while it has
+//! used its share of a processor, or waits for the disk, is counted and left out: nobody else ever waits for a recording.
 
 mod budget;
 mod files;
+mod key;
 mod line;
+mod recorder;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::Path;
 
-use parking_lot::Mutex;
-use pegaflow_core::error::{Error, Result};
-use serde::Serialize;
+use parking_lot::{Mutex, RwLock};
+use pegaflow_core::error::{Error, ErrorKind, Result};
 
-use budget::Budget;
-use files::Files;
 pub(crate) use line::Asked;
-use line::Lines;
+use recorder::Recorder;
+pub(crate) use recorder::RecordingSnapshot;
 
-/// Lookups that wait to be written.
-const QUEUE: usize = 64;
-/// Text that is compressed together, and for how long it is collected: what a kill can take.
-const PART_BYTES: usize = 256 << 10;
-const PART_TIME: Duration = Duration::from_secs(2);
-
-/// A recording under way; it ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Recorder {
-    queue: Option<SyncSender<Asked>>,
-    counts: Arc<Counts>,
-    directory: PathBuf,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
+/// The recording of a daemon, if there is one now.
 #[derive(Debug, Default)]
-struct Counts {
-    lookups: AtomicU64,
-    left_out: AtomicU64,
-    bytes: AtomicU64,
+pub(crate) struct Recording {
+    /// Held while one begins or ends, which takes files: lookups do not wait for that.
+    changing: Mutex<()>,
+    now: RwLock<Option<Recorder>>,
 }
 
-/// What was recorded since the start.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct RecordingSnapshot {
-    /// Where the files are.
-    pub(crate) directory: PathBuf,
-    /// Lookups that were written.
-    pub(crate) lookups: u64,
-    /// Lookups that were left out, to keep to the share of a processor or for want of a disk.
-    pub(crate) left_out: u64,
-    /// Bytes of the files that are there, also of earlier daemons.
-    pub(crate) bytes: u64,
-}
-
-impl Recorder {
+impl Recording {
     /// Begins to record into this directory, which is made if it is not there; its files take at most `max_bytes`.
     ///
     /// # Errors
-    /// `Io` for a directory that cannot be written to.
-    pub(crate) fn start(directory: PathBuf, max_bytes: u64) -> Result<Self> {
-        let files = Files::open(&directory, max_bytes)
-            .map_err(|error| Error::io(format!("record into {}", directory.display()), error))?;
-        let counts = Arc::new(Counts::default());
-        counts.bytes.store(files.bytes(), Ordering::Relaxed);
-        let (queue, asked) = sync_channel(QUEUE);
-        let writer = Writer {
-            files,
-            lines: Lines::new(rand::random()),
-            counts: Arc::clone(&counts),
-            has_failed: false,
-        };
-        let thread = thread::Builder::new()
-            .name("recording".to_owned())
-            .spawn(move || writer.run(&asked))
-            .map_err(|error| Error::io("start the thread that records", error))?;
-        Ok(Self {
-            queue: Some(queue),
-            counts,
-            directory,
-            thread: Mutex::new(Some(thread)),
+    /// `Conflict` while lookups are recorded already, here or by another daemon; `Config` and `Io` for a directory that
+    /// cannot be used.
+    pub(crate) fn start(&self, directory: &Path, max_bytes: u64) -> Result<RecordingSnapshot> {
+        let _changing = self.changing.lock();
+        if let Some(now) = self.snapshot() {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "lookups are recorded into {} already: end that first with `pegaflow trace record --stop`",
+                    now.directory.display()
+                ),
+            ));
+        }
+        let recorder = Recorder::start(directory, max_bytes)?;
+        let snapshot = recorder.snapshot();
+        *self.now.write() = Some(recorder);
+        Ok(snapshot)
+    }
+
+    /// Ends the recording; what came until then is written.
+    ///
+    /// # Errors
+    /// `Conflict` when nothing is recorded.
+    pub(crate) fn stop(&self) -> Result<RecordingSnapshot> {
+        let _changing = self.changing.lock();
+        let recorder = self.now.write().take();
+        recorder.map(Recorder::stop).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Conflict,
+                "no lookups are recorded: `pegaflow trace record DIR` begins it",
+            )
         })
     }
 
-    /// Records a lookup, unless there is no room for it.
-    pub(crate) fn record(&self, asked: Asked) {
-        let Some(queue) = &self.queue else {
-            return;
-        };
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = queue.try_send(asked) {
-            self.counts.left_out.fetch_add(1, Ordering::Relaxed);
+    /// Records a lookup, if lookups are recorded and there is room for it.
+    ///
+    /// # Errors
+    /// Those of `asked`, which is called when there is.
+    pub(crate) fn record(&self, asked: impl FnOnce() -> Result<Asked>) -> Result<()> {
+        if let Some(recorder) = &*self.now.read() {
+            recorder.record(asked()?);
         }
+        Ok(())
     }
 
-    /// What was recorded so far.
-    pub(crate) fn snapshot(&self) -> RecordingSnapshot {
-        RecordingSnapshot {
-            directory: self.directory.clone(),
-            lookups: self.counts.lookups.load(Ordering::Relaxed),
-            left_out: self.counts.left_out.load(Ordering::Relaxed),
-            bytes: self.counts.bytes.load(Ordering::Relaxed),
-        }
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.queue = None;
-        if let Some(thread) = self.thread.lock().take() {
-            // Its panic was reported where it happened.
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Writer {
-    files: Files,
-    lines: Lines,
-    counts: Arc<Counts>,
-    /// Whether the last part could not be written: it is said once.
-    has_failed: bool,
-}
-
-impl Writer {
-    fn run(mut self, asked: &Receiver<Asked>) {
-        let mut budget = Budget::new();
-        let mut began = Instant::now();
-        loop {
-            let wait = match self.lines.is_empty() {
-                true => Duration::MAX,
-                false => PART_TIME.saturating_sub(began.elapsed()),
-            };
-            match asked.recv_timeout(wait) {
-                Ok(lookup) if budget.is_spent() => {
-                    drop(lookup);
-                    self.counts.left_out.fetch_add(1, Ordering::Relaxed);
-                }
-                Ok(lookup) => {
-                    if self.lines.is_empty() {
-                        began = Instant::now();
-                    }
-                    self.lines.push(&lookup);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.write(),
-            }
-            if self.lines.bytes() >= PART_BYTES || (!self.lines.is_empty() && began.elapsed() >= PART_TIME) {
-                self.write();
-            }
-        }
-    }
-
-    fn write(&mut self) {
-        let (text, lookups) = self.lines.take();
-        if lookups == 0 {
-            return;
-        }
-        match self.files.append(&text, SystemTime::now()) {
-            Ok(()) => {
-                self.has_failed = false;
-                self.counts.lookups.fetch_add(lookups, Ordering::Relaxed);
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut self.has_failed, true) {
-                    tracing::warn!("lookups are not recorded: {error}");
-                }
-                self.counts.left_out.fetch_add(lookups, Ordering::Relaxed);
-            }
-        }
-        self.counts.bytes.store(self.files.bytes(), Ordering::Relaxed);
+    /// What was recorded so far; None when nothing is.
+    pub(crate) fn snapshot(&self) -> Option<RecordingSnapshot> {
+        self.now.read().as_ref().map(Recorder::snapshot)
     }
 }

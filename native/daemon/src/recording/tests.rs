@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
+use pegaflow_core::error::ErrorKind;
 use rand::Rng;
 
 use super::files::Files;
-use super::{Asked, Recorder};
+use super::{Asked, Recording, RecordingSnapshot};
 
 fn files_of(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(directory)
@@ -52,19 +54,44 @@ fn ids(line: &str) -> Vec<u64> {
         .collect()
 }
 
+/// The recordings of a directory, which lie beside its key.
+fn recordings(directory: &Path) -> Vec<PathBuf> {
+    let mut paths = files_of(directory);
+    paths.retain(|path| path.extension().is_some_and(|end| end == "gz"));
+    paths
+}
+
+/// Records these lookups into a directory.
+fn recorded(directory: &Path, lookups: Vec<Asked>) -> RecordingSnapshot {
+    let recording = Recording::default();
+    recording.start(directory, 1 << 20).unwrap();
+    for lookup in lookups {
+        recording.record(|| Ok(lookup)).unwrap();
+    }
+    recording.stop().unwrap()
+}
+
+/// The ids of all lookups in a directory.
+fn all_ids(directory: &Path) -> Vec<Vec<u64>> {
+    let texts: Vec<_> = recordings(directory).iter().map(|path| text_of(path)).collect();
+    texts.iter().flat_map(|text| text.lines()).map(ids).collect()
+}
+
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within 60 s: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn equal_hashes_have_equal_ids_that_are_not_the_hashes() {
     let directory = tempfile::tempdir().unwrap();
     let hashes: Vec<[u8; 32]> = (0..3).map(|_| rand::rng().random()).collect();
-    let recorder = Recorder::start(directory.path().join("recording"), 1 << 20).unwrap();
-    recorder.record(asked(&hashes[..2]));
-    recorder.record(asked(&hashes));
-    drop(recorder);
-    let [file] = &files_of(&directory.path().join("recording"))[..] else {
-        panic!("one file is enough");
-    };
-    let text = text_of(file);
-    let lines: Vec<_> = text.lines().map(ids).collect();
+    let snapshot = recorded(directory.path(), vec![asked(&hashes[..2]), asked(&hashes)]);
+    assert_eq!((snapshot.lookups, snapshot.left_out), (2, 0));
+    let lines = all_ids(directory.path());
     assert_eq!(lines[0], lines[1][..2]);
     assert_eq!(lines[1].len(), 3);
     assert_ne!(lines[1][1], lines[1][2]);
@@ -75,31 +102,123 @@ fn equal_hashes_have_equal_ids_that_are_not_the_hashes() {
 }
 
 #[test]
-fn two_recordings_of_one_hash_have_different_ids() {
+fn ids_are_those_of_their_directory_whoever_records_and_when() {
+    let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let hash: [u8; 32] = rand::rng().random();
+    for directory in [&one, &one, &other] {
+        recorded(directory.path(), vec![asked(&[hash])]);
+    }
+    let [first, again] = &all_ids(one.path())[..] else {
+        panic!("two lookups were recorded");
+    };
+    assert_eq!(first, again);
+    assert_ne!(first, &all_ids(other.path())[0]);
+    // With the key they can be made one.
+    let joined = tempfile::tempdir().unwrap();
+    fs::copy(one.path().join("ids.key"), joined.path().join("ids.key")).unwrap();
+    recorded(joined.path(), vec![asked(&[hash])]);
+    assert_eq!(first, &all_ids(joined.path())[0]);
+}
+
+#[test]
+fn equal_hashes_of_two_namespaces_or_groups_have_different_ids() {
     let directory = tempfile::tempdir().unwrap();
     let hash: [u8; 32] = rand::rng().random();
-    let mut seen = Vec::new();
-    for name in ["a", "b"] {
-        let place = directory.path().join(name);
-        let recorder = Recorder::start(place.clone(), 1 << 20).unwrap();
-        recorder.record(asked(&[hash]));
-        drop(recorder);
-        seen.push(ids(text_of(&files_of(&place)[0]).trim_end()));
+    let of = |namespace: &str, group| Asked {
+        namespace: namespace.to_owned(),
+        group,
+        ..asked(&[hash])
+    };
+    recorded(directory.path(), vec![of("a", 0), of("b", 0), of("a", 1)]);
+    let mut ids = all_ids(directory.path()).concat();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}
+
+#[test]
+fn the_key_is_its_owners_alone_and_one_that_is_none_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = directory.path().join("ids.key");
+    // As where the machine went down when it was made.
+    fs::write(&key, "").unwrap();
+    recorded(directory.path(), vec![asked(&[[7; 32]])]);
+    let text = fs::read_to_string(&key).unwrap();
+    assert!(text.len() == 33 && text.trim_end().chars().all(|digit| digit.is_ascii_hexdigit()));
+    fs::remove_file(&key).unwrap();
+    recorded(directory.path(), vec![asked(&[[7; 32]])]);
+    assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
+    for broken in ["abc".to_owned(), "x".repeat(32), "0".repeat(33)] {
+        fs::write(&key, broken).unwrap();
+        let refused = Recording::default().start(directory.path(), 1 << 20).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config);
+        assert!(refused.message().contains("ids.key"), "{refused}");
     }
-    assert_ne!(seen[0], seen[1]);
+}
+
+#[test]
+fn a_directory_has_one_recorder_and_a_daemon_one_recording() {
+    let [directory, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let recording = Recording::default();
+    assert_eq!(recording.stop().unwrap_err().kind(), ErrorKind::Conflict);
+    recording.start(directory.path(), 1 << 20).unwrap();
+    let again = recording.start(other.path(), 1 << 20).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Conflict);
+    assert!(
+        again.message().contains(directory.path().to_str().unwrap()),
+        "{again}"
+    );
+    let elsewhere = Recording::default();
+    let twice = elsewhere.start(directory.path(), 1 << 20).unwrap_err();
+    assert_eq!(twice.kind(), ErrorKind::Conflict);
+    recording.stop().unwrap();
+    assert!(recording.snapshot().is_none());
+    elsewhere.start(directory.path(), 1 << 20).unwrap();
+}
+
+#[test]
+fn times_never_go_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |time_ms| Asked {
+        time_ms,
+        ..asked(&[[7; 32]])
+    };
+    recorded(directory.path(), vec![at(5), at(3), at(8)]);
+    let text = text_of(&recordings(directory.path())[0]);
+    let times = text.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["timestamp"].as_u64().unwrap()
+    });
+    assert_eq!(times.collect::<Vec<_>>(), [5, 5, 8]);
 }
 
 #[test]
 fn what_is_written_can_be_read_while_the_recording_goes_on() {
     let directory = tempfile::tempdir().unwrap();
-    let recorder = Recorder::start(directory.path().to_owned(), 1 << 20).unwrap();
-    recorder.record(asked(&[[7; 32]]));
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while recorder.snapshot().lookups == 0 {
-        assert!(Instant::now() < deadline, "nothing was written");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(text_of(&files_of(directory.path())[0]).lines().count(), 1);
+    let recording = Recording::default();
+    recording.start(directory.path(), 1 << 20).unwrap();
+    recording.record(|| Ok(asked(&[[7; 32]]))).unwrap();
+    until("a lookup is written", || {
+        recording.snapshot().unwrap().lookups == 1
+    });
+    assert_eq!(text_of(&recordings(directory.path())[0]).lines().count(), 1);
+}
+
+#[test]
+fn what_cannot_be_written_is_left_out_and_said_until_it_can() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("recording");
+    let recording = Recording::default();
+    recording.start(&directory, 1 << 20).unwrap();
+    fs::remove_dir_all(&directory).unwrap();
+    recording.record(|| Ok(asked(&[[7; 32]]))).unwrap();
+    until("it is said", || recording.snapshot().unwrap().error.is_some());
+    let snapshot = recording.snapshot().unwrap();
+    assert_eq!((snapshot.lookups, snapshot.left_out), (0, 1));
+    fs::create_dir(&directory).unwrap();
+    recording.record(|| Ok(asked(&[[7; 32]]))).unwrap();
+    let snapshot = recording.stop().unwrap();
+    assert_eq!((snapshot.lookups, snapshot.error), (1, None));
 }
 
 #[test]

@@ -83,18 +83,18 @@ pub(super) async fn lookup(
         let now = Instant::now();
         daemon.leases.grant(session.id, hits.hits, joined.workers, now)?.0
     };
-    if let Some(recorder) = &daemon.recorder {
-        recorder.record(Asked {
+    daemon.recording.record(|| {
+        daemon.store.block_bytes(joined.space).map(|block_bytes| Asked {
             time_ms: UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64,
             namespace: label(&role.namespace),
             group: request.group,
-            block_bytes: daemon.store.block_bytes(joined.space)?,
+            block_bytes,
             memory: blocks.memory,
             ssd: blocks.ssd,
             hashes: request.hashes.clone(),
             hash_bytes: request.hash_bytes as usize,
-        });
-    }
+        })
+    })?;
     if let Some(span) = &mut span {
         span.count(&[
             ("blocks", requested as u64),

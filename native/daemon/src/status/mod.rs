@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::boot::VERSION;
 use crate::config::DaemonConfig;
 use crate::daemon::Daemon;
-use crate::recording::{Recorder, RecordingSnapshot};
+use crate::recording::RecordingSnapshot;
 use crate::service_manager;
 use crate::session::EngineSnapshot;
 use crate::telemetry::{HotPrefix, Restore, TransferMetrics};
@@ -154,7 +154,7 @@ impl<'a> StatusDocument<'a> {
             what_if: WhatIf::of(&daemon.store, store.pool.bytes),
             hot_prefixes: daemon.metrics.prefixes.hottest(),
             restore: Restore::of(daemon),
-            recording: daemon.recorder.as_ref().map(Recorder::snapshot),
+            recording: daemon.recording.snapshot(),
             saves: Transfers::of(&daemon.metrics.saves),
             loads: Transfers::of(&daemon.metrics.loads),
             leases: Leases {

@@ -85,8 +85,8 @@ impl Collector for Scrape {
         demand::encode(&self.0.store.demand(), &mut lines)?;
         self.what_if(&store, &mut lines)?;
         Restore::of(&self.0).encode(&mut lines)?;
-        if let Some(recorder) = &self.0.recorder {
-            Self::recording(&recorder.snapshot(), &mut lines)?;
+        if let Some(recording) = self.0.recording.snapshot() {
+            Self::recording(&recording, &mut lines)?;
         }
         self.engines(&mut lines)?;
         engines::encode(&self.0.sessions.snapshot(), &mut lines)

@@ -28,6 +28,7 @@ mod one_daemon;
 mod operations;
 mod otlp;
 mod path_offline;
+mod recording;
 mod removed_files;
 mod restarted;
 mod revoke;

@@ -30,7 +30,7 @@ fn example(field: &str) -> Value {
         "quota" | "amount" | "limit" => json!({"percent": 50}),
         "tier" => json!("memory"),
         "from" => json!("ssd"),
-        "path" => json!("/mnt/a"),
+        "path" | "directory" => json!("/mnt/a"),
         "order" => json!("frequent"),
         "size_bytes" | "rate_bytes_per_s" => json!(1 << 20),
         "dry_run" | "delete_files" | "evict" => json!(true),

@@ -1,0 +1,14 @@
+"""``pegaflow trace``: one module per command."""
+
+import typer
+
+from pegaflow.cli.trace import convert, info, record, replay
+
+app = typer.Typer(
+    help="Record what engines look up, look at traces of requests, and replay them.",
+    rich_markup_mode=None,
+)
+app.command("record")(record.record)
+app.command("info")(info.info)
+app.command("convert")(convert.convert)
+app.command("replay")(replay.replay)
