@@ -23,8 +23,8 @@ def check(machine: Machine) -> Iterator[Finding]:
         return
     text = f"{len(nodes)} nodes: copies between them are slower than within one"
     remedy = (
-        "run `numactl --interleave=all pegaflow serve`, so that the pool takes of all nodes; with "
-        "GPUs on one node alone, --cpunodebind and --preferred with that node"
+        "the pool takes memory of the nodes of the GPUs in turn, else of all; for engines on one "
+        "node alone, run `numactl --cpunodebind=N --preferred=N pegaflow serve` with that node"
     )
     yield Finding("numa", "note", text, evidence, remedy)
 

@@ -68,7 +68,7 @@ def test_a_healthy_machine_has_nothing_to_be_done(tmp_path: Path) -> None:
             {"/sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 1048576 kB\n"},
             "note",
             "2 nodes",
-            "numactl --interleave=all",
+            "numactl --cpunodebind",
         ),
         (
             ptrace,

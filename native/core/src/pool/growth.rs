@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::geometry::PAGE_UNIT;
 use super::machine::available_bytes;
+use super::nodes::Nodes;
 use super::{Pool, PoolKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Arc, Ordering};
@@ -49,6 +50,8 @@ pub(super) fn start(pool: &Arc<Pool>) -> Result<JoinHandle<()>> {
     let taken_over = pool.growth.lock().ready_bytes;
     let first = if taken_over == 0 {
         let bytes = chunk_at(pool, 0, pool.bytes());
+        let nodes = Nodes::of_machine();
+        nodes.go_to(0);
         allocate_file(pool, 0, bytes).map(|()| {
             thread::scope(|scope| in_parts(scope, pool, 0, bytes, touch));
             publish(pool, bytes);
@@ -87,13 +90,16 @@ pub(super) fn grow(
 ) {
     let mut ready = pool.growth.lock().ready_bytes;
     let mut allocated = ready;
+    let nodes = Nodes::of_machine();
     while ready < total && goes_on(ready) && !pool.stops_growing.load(Ordering::Relaxed) {
         let chunk = chunk_at(pool, allocated, total);
         let next = thread::scope(|scope| {
+            nodes.go_to(turn_at(ready));
             in_parts(scope, pool, ready, allocated - ready, touch);
             if chunk == 0 {
                 return Ok(());
             }
+            nodes.go_to(turn_at(allocated));
             allocate(pool, allocated, chunk)
         });
         ready = allocated;
@@ -120,6 +126,11 @@ fn chunk_at(pool: &Pool, offset: u64, total: u64) -> u64 {
     };
     let chunk = most.max(pool.geometry.slab_bytes).max(pool.huge_page_bytes);
     chunk.min(total - offset)
+}
+
+/// Which chunk begins at `offset`, counted from the first.
+fn turn_at(offset: u64) -> u64 {
+    offset.div_ceil(CHUNK_BYTES)
 }
 
 /// Lets pages be in the first `ready` bytes.

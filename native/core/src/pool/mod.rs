@@ -11,6 +11,7 @@ mod kind;
 mod leftover;
 mod machine;
 mod names;
+mod nodes;
 mod page;
 mod place;
 mod region;

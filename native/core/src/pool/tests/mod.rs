@@ -6,6 +6,7 @@ mod growth;
 mod header;
 mod leftover;
 mod machine;
+mod nodes;
 mod place;
 mod rule_table;
 mod slab;
