@@ -110,9 +110,18 @@ def _socket_path(text: str) -> str:
 
 
 def _endpoint(text: str) -> str:
-    if not text.strip().startswith("http://"):
+    url = text.strip().removesuffix("/")
+    scheme, found, rest = url.partition("://")
+    address, _, path = rest.partition("/")
+    if not found or scheme not in ("http", "https") or re.search(r"[?#\s]", path):
         raise ValueError(text)
-    return "http://" + _address(text.strip().removeprefix("http://").removesuffix("/"))
+    # The port of https is known.
+    _address(address if scheme == "http" or _has_port(address) else f"{address}:443")
+    return url
+
+
+def _has_port(address: str) -> bool:
+    return ":" in address.rpartition("]")[2]
 
 
 def _address(text: str) -> str:
@@ -127,7 +136,9 @@ DURATION: Final = Kind("DURATION", DURATION_FORM, _positive_duration)
 PATH: Final = Kind("PATH", "a path", _path)
 SOCKET_PATH: Final = Kind("PATH", f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
 ADDRESS: Final = Kind("HOST:PORT", "host:port such as 127.0.0.1:9091", _address)
-ENDPOINT: Final = Kind("URL", "http://host:port such as http://127.0.0.1:4317", _endpoint)
+ENDPOINT: Final = Kind(
+    "URL", "http://host:port such as http://127.0.0.1:4317, or https://host", _endpoint
+)
 GROUP: Final = Kind("NAME", "the name of a group of this host", str.strip)
 SWITCH: Final = Kind("on|off", "on or off", _switch)
 SSD_PATHS: Final = Kind("PATH=SIZE", SSD_FORM, SsdPaths.parse)

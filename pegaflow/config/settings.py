@@ -148,8 +148,9 @@ class Config:
     otlp_endpoint: str | None = _setting(
         kinds.ENDPOINT.or_word(NONE),
         _default_otlp_endpoint,
-        "Where metrics and traces go by OTLP over gRPC; by default $OTEL_EXPORTER_OTLP_ENDPOINT, "
-        "else none. OpenTelemetry's other usual variables hold too.",
+        "Where metrics and traces go by OTLP, over gRPC unless $OTEL_EXPORTER_OTLP_PROTOCOL is "
+        "http/protobuf; by default $OTEL_EXPORTER_OTLP_ENDPOINT, else none. OpenTelemetry's other "
+        "usual variables hold too, also those of certificates.",
     )
     lease_ttl: float = _setting(
         kinds.DURATION, "600s", "How long an engine may hold hits that it does not renew."

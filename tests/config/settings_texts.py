@@ -41,7 +41,15 @@ _TEXTS: dict[str, SearchStrategy[str]] = {
     "warm_on_start": st.sampled_from(["on", "off", "true", "false"]),
     "record_dir": st.just("none") | _paths,
     "record_size": _sizes,
-    "otlp_endpoint": st.sampled_from(["none", "http://127.0.0.1:4317", "http://collector:4317/"]),
+    "otlp_endpoint": st.sampled_from(
+        [
+            "none",
+            "http://127.0.0.1:4317",
+            "http://collector:4317/",
+            "https://collector",
+            "https://[::1]:4318/otlp",
+        ]
+    ),
     "lease_ttl": _durations,
     "copy_threads": st.integers(1, 64).map(str),
     "copy_strategy": st.sampled_from(["auto", "batch", "plain", "gather"]),

@@ -35,7 +35,10 @@ REFUSED = {
     "min_benefit": ["", "-1", "nan", "inf", "1001", "much"],
     "warm_on_start": ["", "yes", "2"],
     "record_size": ["", "0", "much"],
-    "otlp_endpoint": ["", "collector:4317", "https://a:4317", "http://a", "http://a:99999"],
+    "otlp_endpoint": [
+        *("", "collector:4317", "ftp://a:4317", "http://a", "http://a:99999", "https://"),
+        *("https://a/?b=c", "https://a b"),
+    ],
     "lease_ttl": ["", "0s", "-1s", "10 parsecs"],
     "copy_threads": ["", "0", "65", "two"],
     "copy_strategy": ["", "kernel"],

@@ -4,12 +4,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use opentelemetry_proto::tonic::collector::metrics::v1::{
-    ExportMetricsServiceRequest, metrics_service_client::MetricsServiceClient,
-};
-use opentelemetry_proto::tonic::collector::trace::v1::{
-    ExportTraceServiceRequest, trace_service_client::TraceServiceClient,
-};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{InstrumentationScope, any_value::Value};
 use opentelemetry_proto::tonic::metrics::v1::{ResourceMetrics, ScopeMetrics};
 use opentelemetry_proto::tonic::resource::v1::Resource;
@@ -17,12 +13,11 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans};
 use pegaflow_core::error::{Error, Result};
 use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
-use tonic::transport::Channel;
-use tonic::{Request, Status};
 
 use super::metrics::metrics;
 use super::settings::OtlpSettings;
 use super::spans::{Spans, attribute, now_ns, ns};
+use super::transport::{SendError, Transport};
 use crate::boot::VERSION;
 use crate::daemon::Daemon;
 use crate::telemetry::Exposition;
@@ -69,7 +64,7 @@ impl Exporter {
 
 struct Sender {
     settings: OtlpSettings,
-    channel: Channel,
+    transport: Transport,
     spans: Arc<Spans>,
     exposition: Exposition,
     resource: Resource,
@@ -88,7 +83,7 @@ impl Sender {
         ];
         attributes.extend(of_boot.map(|(key, value)| attribute(key, Value::StringValue(value))));
         Self {
-            channel: settings.endpoint.connect_lazy(),
+            transport: Transport::new(&settings),
             settings,
             spans: Arc::clone(&daemon.spans),
             exposition: Exposition::new(daemon),
@@ -128,7 +123,7 @@ impl Sender {
         }
     }
 
-    async fn send_spans(&self) -> std::result::Result<(), Status> {
+    async fn send_spans(&self) -> std::result::Result<(), SendError> {
         if !self.settings.has_traces {
             self.spans.take(usize::MAX);
             return Ok(());
@@ -150,8 +145,7 @@ impl Sender {
                     ..ResourceSpans::default()
                 }],
             };
-            let mut client = TraceServiceClient::new(self.channel.clone());
-            if let Err(error) = client.export(self.request(message)).await {
+            if let Err(error) = self.transport.send_spans(message).await {
                 self.spans.dropped.inc_by(count as u64);
                 self.spans.failed_exports.inc();
                 return Err(error);
@@ -159,7 +153,7 @@ impl Sender {
         }
     }
 
-    async fn send_metrics(&self) -> std::result::Result<(), Status> {
+    async fn send_metrics(&self) -> std::result::Result<(), SendError> {
         if !self.settings.has_metrics {
             return Ok(());
         }
@@ -175,19 +169,10 @@ impl Sender {
                 ..ResourceMetrics::default()
             }],
         };
-        let mut client = MetricsServiceClient::new(self.channel.clone());
-        let sent = client.export(self.request(message)).await;
-        sent.map(drop).inspect_err(|_| {
+        let sent = self.transport.send_metrics(message).await;
+        sent.inspect_err(|_| {
             self.spans.failed_exports.inc();
         })
-    }
-
-    fn request<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        for (key, value) in &self.settings.headers {
-            request.metadata_mut().insert(key.clone(), value.clone());
-        }
-        request
     }
 }
 

@@ -4,16 +4,31 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{HeaderMap, Uri};
 use pegaflow_core::error::{Error, ErrorKind, Result};
-use tonic::metadata::{AsciiMetadataKey, AsciiMetadataValue};
-use tonic::transport::Endpoint;
+use rustls::ClientConfig;
+
+use super::tls;
+
+/// How messages are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Grpc,
+    HttpProtobuf,
+}
 
 /// Where the export goes, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct OtlpSettings {
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: Uri,
+    pub(super) protocol: Protocol,
+    /// For an https endpoint.
+    pub(super) tls: ClientConfig,
     /// Sent with each call.
-    pub(super) headers: Vec<(AsciiMetadataKey, AsciiMetadataValue)>,
+    pub(super) headers: HeaderMap,
+    /// How long a call may take.
+    pub(super) timeout: Duration,
     /// What the spans and metrics are of, `service.name` first.
     pub(super) resource: Vec<(String, String)>,
     pub(super) has_metrics: bool,
@@ -28,15 +43,7 @@ impl OtlpSettings {
     /// # Errors
     /// `Config`, naming the setting or variable, its value and what is allowed.
     pub(crate) fn read(endpoint: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let allowed = "http://HOST:PORT, where a collector takes OTLP over gRPC";
-        if !endpoint.starts_with("http://") {
-            return Err(refused("otlp_endpoint", endpoint, allowed));
-        }
-        let timeout = milliseconds(&variable, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000)?;
-        let endpoint = Endpoint::from_str(endpoint)
-            .map_err(|_| refused("otlp_endpoint", endpoint, allowed))?
-            .connect_timeout(timeout)
-            .timeout(timeout);
+        let endpoint = uri(endpoint)?;
         let name = variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "pegaflow".to_owned());
         let mut resource = vec![("service.name".to_owned(), name)];
         resource.extend(
@@ -44,18 +51,12 @@ impl OtlpSettings {
                 .into_iter()
                 .filter(|(key, _)| key != "service.name"),
         );
-        let headers = pairs(&variable, "OTEL_EXPORTER_OTLP_HEADERS")?.into_iter();
         Ok(Self {
+            protocol: protocol(&variable)?,
+            tls: tls::read(endpoint.scheme_str() == Some("https"), &variable)?,
             endpoint,
-            headers: headers
-                .map(|(key, value)| {
-                    let header = (key.to_lowercase().parse(), value.parse());
-                    match header {
-                        (Ok(key), Ok(value)) => Ok((key, value)),
-                        _ => Err(refused("OTEL_EXPORTER_OTLP_HEADERS", &key, "names of headers")),
-                    }
-                })
-                .collect::<Result<_>>()?,
+            headers: headers(&variable)?,
+            timeout: milliseconds(&variable, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000)?,
             resource,
             has_metrics: is_otlp(&variable, "OTEL_METRICS_EXPORTER")?,
             has_traces: is_otlp(&variable, "OTEL_TRACES_EXPORTER")?,
@@ -63,6 +64,49 @@ impl OtlpSettings {
             span_interval: milliseconds(&variable, "OTEL_BSP_SCHEDULE_DELAY", 5_000)?,
         })
     }
+}
+
+fn uri(endpoint: &str) -> Result<Uri> {
+    let uri = Uri::from_str(endpoint).ok().filter(|uri| {
+        let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+        is_web && uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none()
+    });
+    uri.ok_or_else(|| {
+        refused(
+            "otlp_endpoint",
+            endpoint,
+            "http://HOST:PORT and https://HOST:PORT, where a collector takes OTLP",
+        )
+    })
+}
+
+fn protocol(variable: impl Fn(&str) -> Option<String>) -> Result<Protocol> {
+    const NAME: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+    match variable(NAME).as_deref() {
+        None | Some("" | "grpc") => Ok(Protocol::Grpc),
+        Some("http/protobuf") => Ok(Protocol::HttpProtobuf),
+        Some(other) => Err(refused(NAME, other, "grpc and http/protobuf")),
+    }
+}
+
+fn headers(variable: impl Fn(&str) -> Option<String>) -> Result<HeaderMap> {
+    const NAME: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+    let given = pairs(variable, NAME)?.into_iter();
+    given
+        .map(
+            |(key, value)| match (HeaderName::from_str(&key), HeaderValue::from_str(&value)) {
+                (Ok(name), Ok(mut value)) => {
+                    value.set_sensitive(true);
+                    Ok((name, value))
+                }
+                _ => Err(refused(
+                    NAME,
+                    &key,
+                    "names of headers, with values of printable characters",
+                )),
+            },
+        )
+        .collect()
 }
 
 fn is_otlp(variable: impl Fn(&str) -> Option<String>, name: &str) -> Result<bool> {
@@ -108,7 +152,8 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn refused(name: &str, value: impl Display, allowed: &str) -> Error {
+/// The error for a setting or variable that cannot be used.
+pub(super) fn refused(name: &str, value: impl Display, allowed: impl Display) -> Error {
     Error::new(
         ErrorKind::Config,
         format!("{name} = {value} cannot be used: allowed are {allowed}"),

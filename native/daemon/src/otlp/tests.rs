@@ -1,6 +1,7 @@
 use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point::Value};
 
 use super::metrics::metrics;
+use super::settings::Protocol;
 use super::spans::WAITING_MAX;
 use super::*;
 
@@ -32,7 +33,9 @@ fn the_usual_variables_are_read() {
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     assert_eq!(resource, ["service.name=cache", "host.name=gpu-1", "zone=a,b"]);
-    assert_eq!(settings.headers[0].0.as_str(), "x-token");
+    assert_eq!(settings.headers["x-token"], "secret");
+    assert!(!format!("{:?}", settings.headers).contains("secret"));
+    assert_eq!(settings.protocol, Protocol::Grpc);
     assert_eq!(settings.metric_interval.as_millis(), 1_500);
     assert_eq!(settings.span_interval.as_millis(), 5_000);
     assert_eq!((settings.has_metrics, settings.has_traces), (true, false));
@@ -42,7 +45,31 @@ fn the_usual_variables_are_read() {
 fn what_cannot_be_used_is_named() {
     for (endpoint, variable, said) in [
         ("gpu-1:4317", ("X", ""), "otlp_endpoint = gpu-1:4317"),
-        ("https://a:4317", ("X", ""), "allowed are http://HOST:PORT"),
+        (
+            "ftp://a:4317",
+            ("X", ""),
+            "allowed are http://HOST:PORT and https://HOST:PORT",
+        ),
+        (
+            "http://a:4317?b=c",
+            ("X", ""),
+            "otlp_endpoint = http://a:4317?b=c",
+        ),
+        (
+            "http://a:4318",
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+            "allowed are grpc and http/protobuf",
+        ),
+        (
+            "https://a:4318",
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem"),
+            "OTEL_EXPORTER_OTLP_CERTIFICATE = /nowhere.pem cannot be used: allowed are certificates in PEM",
+        ),
+        (
+            "https://a:4318",
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/nowhere.pem"),
+            "OTEL_EXPORTER_OTLP_CLIENT_KEY = /nowhere.pem",
+        ),
         ("http://", ("X", ""), "otlp_endpoint"),
         (
             "http://a:1",

@@ -27,6 +27,7 @@ mod metrics;
 mod one_daemon;
 mod operations;
 mod otlp;
+mod otlp_transport;
 mod path_offline;
 mod recording;
 mod removed_files;

@@ -1,99 +1,15 @@
 //! Metrics and traces, as a receiver of OTLP gets them.
 
 use std::net::TcpListener as StdListener;
-use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
-    MetricsService, MetricsServiceServer,
-};
-use opentelemetry_proto::tonic::collector::metrics::v1::{
-    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
-};
-use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
-    TraceService, TraceServiceServer,
-};
-use opentelemetry_proto::tonic::collector::trace::v1::{
-    ExportTraceServiceRequest, ExportTraceServiceResponse,
-};
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
-use opentelemetry_proto::tonic::metrics::v1::{Metric, metric::Data, number_data_point};
+use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point};
 use opentelemetry_proto::tonic::trace::v1::Span;
-use parking_lot::Mutex;
-use tokio::net::TcpListener;
-use tokio::runtime::Builder;
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::transport::Server;
-use tonic::{Request, Response, Status};
 
 use crate::support::engine::{Engine, Shape, fresh_hashes};
+use crate::support::otlp_receiver::Receiver;
 use crate::support::{Daemon, eventually, metrics};
-
-/// What was received.
-#[derive(Clone, Default)]
-struct Receiver {
-    spans: Arc<Mutex<Vec<Span>>>,
-    metrics: Arc<Mutex<Vec<Metric>>>,
-    resource: Arc<Mutex<Vec<KeyValue>>>,
-}
-
-#[tonic::async_trait]
-impl TraceService for Receiver {
-    async fn export(
-        &self,
-        request: Request<ExportTraceServiceRequest>,
-    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        for of_resource in request.into_inner().resource_spans {
-            *self.resource.lock() = of_resource.resource.unwrap().attributes;
-            let scopes = of_resource.scope_spans.into_iter();
-            self.spans.lock().extend(scopes.flat_map(|scope| scope.spans));
-        }
-        Ok(Response::new(Default::default()))
-    }
-}
-
-#[tonic::async_trait]
-impl MetricsService for Receiver {
-    async fn export(
-        &self,
-        request: Request<ExportMetricsServiceRequest>,
-    ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
-        let resources = request.into_inner().resource_metrics.into_iter();
-        let scopes = resources.flat_map(|of_resource| of_resource.scope_metrics);
-        *self.metrics.lock() = scopes.flat_map(|scope| scope.metrics).collect();
-        Ok(Response::new(Default::default()))
-    }
-}
-
-impl Receiver {
-    /// Receives, on a thread of its own until the test's process ends; the endpoint.
-    fn start() -> (Self, String) {
-        let listener = StdListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let receiver = Self::default();
-        let services = receiver.clone();
-        thread::spawn(move || {
-            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::from_std(listener).unwrap();
-                let serving = Server::builder()
-                    .add_service(TraceServiceServer::new(services.clone()))
-                    .add_service(MetricsServiceServer::new(services));
-                serving
-                    .serve_with_incoming(TcpListenerStream::new(listener))
-                    .await
-                    .unwrap();
-            });
-        });
-        (receiver, endpoint)
-    }
-
-    fn span(&self, name: &str) -> Option<Span> {
-        self.spans.lock().iter().find(|span| span.name == name).cloned()
-    }
-}
 
 fn exporting(endpoint: &str) -> Daemon {
     Daemon::start_with(|config| config.otlp_endpoint = Some(endpoint.to_owned()))

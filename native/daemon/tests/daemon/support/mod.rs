@@ -5,6 +5,7 @@ mod daemon;
 pub(crate) mod engine;
 pub(crate) mod half_open;
 mod http;
+pub(crate) mod otlp_receiver;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
