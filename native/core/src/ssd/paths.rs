@@ -1,6 +1,8 @@
 //! Paths come, change and go while the others go on.
 
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path as FilePath;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -9,8 +11,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::block::{Evicted, PathFiles};
 use super::config::{MIN_CAPACITY, SsdPathConfig};
+use super::format::{Identity, SegmentHeader, UNIT};
 use super::inbox::{Event, Reply};
-use super::path::{FILE_OVERHEAD, Path, segment_number};
+use super::path::{FILE_OVERHEAD, IDENTITY, Path, segment_number};
 use super::patience::Patience;
 use super::{Ssd, late};
 use crate::error::{Error, ErrorKind, Result};
@@ -260,25 +263,53 @@ impl Answer {
     }
 }
 
-/// The bytes that the segments of a directory take, whoever made them: a path of that capacity keeps them all. 0 where it does not exist.
+/// The bytes that the segments of the path in a directory take: with that capacity it keeps them all. 0 where there is none.
 ///
 /// # Errors
 /// Why it cannot be listed.
 pub fn held_bytes(dir: &FilePath) -> Result<u64> {
     let failed = |error| Error::io(format_args!("list {}", dir.display()), error);
-    let entries = match std::fs::read_dir(dir) {
+    let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries.map_err(failed)?,
     };
+    let identity = fs::read(dir.join(IDENTITY)).ok();
+    let path_id = identity
+        .and_then(|bytes| Identity::decode(&bytes))
+        .map(|identity| identity.path_id);
     let mut bytes = 0_u64;
     for entry in entries {
         let entry = entry.map_err(failed)?;
-        if segment_number(&entry.file_name()).is_some() {
-            let file = entry.metadata().map_err(failed)?;
+        let Some(number) = segment_number(&entry.file_name()) else {
+            continue;
+        };
+        let file = entry.metadata().map_err(failed)?;
+        if file.is_file() && !is_of_another(&entry.path(), number, path_id) {
             bytes = bytes.saturating_add(file.len() + FILE_OVERHEAD);
         }
     }
     Ok(bytes)
+}
+
+/// Whether a segment says that it is of another path than `path_id`, or of another name; one that says nothing may be any's.
+fn is_of_another(file: &FilePath, number: u32, path_id: Option<[u8; 16]>) -> bool {
+    let mut unit = vec![0; UNIT as usize];
+    let read = File::open(file).and_then(|file| file.read_exact_at(&mut unit, 0));
+    let header = read.ok().and_then(|()| SegmentHeader::decode(&unit));
+    header.is_some_and(|header| header.number != number || path_id.is_some_and(|id| id != header.path_id))
+}
+
+/// Deletes what a path made that was new and could not be used: its files, and the directory unless something else is in it.
+///
+/// What cannot be deleted stays.
+pub fn remove_made(dir: &FilePath) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name == IDENTITY || segment_number(&name).is_some() {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+    drop(fs::remove_dir(dir));
 }
 
 /// Refuses a capacity that no path can have.

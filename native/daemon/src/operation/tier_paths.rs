@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
-use pegaflow_core::ssd::{MIN_CAPACITY, PathFiles, PathState, SsdPathConfig, check_capacity, held_bytes};
+use pegaflow_core::ssd::{
+    MIN_CAPACITY, PathFiles, PathState, SsdPathConfig, check_capacity, held_bytes, remove_made,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
@@ -82,11 +84,17 @@ impl Operate for TierAddPath {
                 capacity
             },
         };
+        let is_new = !self.path.0.exists();
         let added = daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]));
-        added.map_err(|error| self.not_added(&error))?;
-        let added = self.take_back_offline(daemon, progress);
+        let added = added
+            .map_err(|error| self.not_added(&error))
+            .and_then(|()| self.take_back_offline(daemon, progress));
         daemon.look_for_room();
-        added?;
+        added.inspect_err(|_| {
+            if is_new {
+                remove_made(&self.path.0);
+            }
+        })?;
         let before = changed(daemon, &self.path)?;
         if is_smaller {
             let ssd = ssd(daemon)?;

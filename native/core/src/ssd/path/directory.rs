@@ -17,7 +17,7 @@ use super::segment_files::segment_number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
-pub(super) const IDENTITY: &str = "pegaflow.ssd";
+pub(in crate::ssd) const IDENTITY: &str = "pegaflow.ssd";
 pub(super) const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 /// How long a daemon that was killed may take to end, and after that the last of its transfers: their files stay locked
@@ -143,6 +143,23 @@ pub(super) fn make(dir: &Path) -> Result<()> {
         }
         made => made.map_err(|error| Error::io(format_args!("make {}", dir.display()), error)),
     }
+}
+
+/// Refuses a path that was in use and is not there any more.
+pub(super) fn refuse_gone(dir: &Path) -> Result<()> {
+    for path in [dir, &dir.join(IDENTITY)] {
+        let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+        if fs::symlink_metadata(path).is_err_and(is_gone) {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "{} was moved or deleted while in use: put it back, or remove the path from the tier and add it again",
+                    path.display()
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a directory that has segments, which only a path of its name can have.

@@ -19,6 +19,7 @@ mod wishes;
 mod writer;
 
 pub(super) use batch::Kept;
+pub(super) use directory::IDENTITY;
 pub(super) use segment::{Segment, SegmentPin};
 pub(super) use segment_files::segment_number;
 

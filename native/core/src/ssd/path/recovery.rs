@@ -11,7 +11,7 @@ use super::super::inbox::Removal;
 use super::super::index::{Entry, Index, Place, SegmentId, SpaceInfo, check_of};
 use super::super::io::{IoEngine, Watched};
 use super::super::snapshot::Recovery;
-use super::directory::{Directory, make};
+use super::directory::{Directory, make, refuse_gone};
 use super::journal::Journal;
 use super::open_segment::OpenSegment;
 use super::ring::{FreeSegment, Ring};
@@ -37,6 +37,8 @@ pub(super) fn recover(path: &Arc<Path>, is_first: bool, removals: &VecDeque<Remo
     path.forget_segments();
     if is_first {
         make(&path.dir)?;
+    } else {
+        refuse_gone(&path.dir)?;
     }
     path.claim_place()?;
     let engine = Watched::new(path.tier.engines.start(&path.dir)?, &path.answers);

@@ -104,6 +104,26 @@ fn files_of_others_stay_as_they_are() {
     assert_eq!(fs::read_dir(&dir).unwrap().count(), others.len());
 }
 
+#[test]
+fn what_others_take_in_a_directory_is_not_held_by_its_path() {
+    let dir = TempDir::new().unwrap();
+    let fixture = Fixture::open(&dir);
+    let used = fixture.path().used;
+    fixture.close();
+    let held = held_bytes(dir.path()).unwrap();
+    assert!((1..=used).contains(&held), "{held} of {used}");
+    let (own, other) = (path_id(dir.path()), [5; 16]);
+    make_segment(&segment(dir.path(), 70), other, 70, 1);
+    // A copy under another name.
+    make_segment(&segment(dir.path(), 71), own, 70, 1);
+    fs::create_dir(segment(dir.path(), 72)).unwrap();
+    symlink("/dev/zero", segment(dir.path(), 73)).unwrap();
+    assert_eq!(held_bytes(dir.path()).unwrap(), held);
+    // One that is damaged may be its own.
+    fs::write(segment(dir.path(), 74), fresh(SEGMENT_BYTES as usize)).unwrap();
+    assert!(held_bytes(dir.path()).unwrap() >= held + SEGMENT_BYTES);
+}
+
 fn fill_twice_and_shrink(fixture: &mut Fixture, dir: &Path) {
     fixture.write_many((2 * CAPACITY / PADDED_BYTES) as usize);
     fixture.ssd.resize(dir, CAPACITY, deadline()).unwrap();

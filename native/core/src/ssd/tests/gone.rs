@@ -1,10 +1,12 @@
 //! Files that somebody takes away.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::fixture::{Fixture, config};
+use super::fixture::{Fixture, config, deadline};
 use crate::ssd::*;
 
 #[test]
@@ -25,6 +27,49 @@ fn a_path_whose_files_are_taken_away_is_offline_until_they_are_put_back() {
         assert!(fixture.has(&hash));
     }
     fixture.close();
+}
+
+#[test]
+fn a_path_that_stays_away_says_so_at_each_try() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("path");
+    let fixture = Fixture::open_config(config(&path));
+    fs::remove_dir_all(&path).unwrap();
+    fixture.wait_for_state("offline");
+    // Not that some file of it cannot be opened.
+    let said = format!(
+        "{} was moved or deleted while in use: put it back, or remove",
+        path.display()
+    );
+    let end = deadline();
+    while !fixture
+        .path()
+        .state
+        .reason()
+        .is_some_and(|reason| reason.starts_with(&said))
+    {
+        assert!(Instant::now() < end, "{:?}", fixture.path().state);
+        thread::sleep(Duration::from_millis(5));
+    }
+    fixture.close();
+}
+
+#[test]
+fn what_a_path_made_that_could_not_be_used_goes_and_nothing_else() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("path");
+    Fixture::open_config(config(&path)).close();
+    fs::write(path.join("notes"), "mine").unwrap();
+    remove_made(&path);
+    let left: Vec<_> = fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["notes"]);
+    fs::remove_file(path.join("notes")).unwrap();
+    remove_made(&path);
+    assert!(!path.exists());
+    remove_made(&path);
 }
 
 #[test]
