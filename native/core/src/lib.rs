@@ -5,6 +5,7 @@
 mod arena;
 mod checksum;
 pub mod copy;
+pub mod count;
 pub mod cuda;
 pub mod demand;
 pub mod error;

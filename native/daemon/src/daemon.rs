@@ -3,8 +3,10 @@
 use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pegaflow_core::copy::CopyThreads;
+use pegaflow_core::count::counted;
 use pegaflow_core::cuda::Gpus;
 use pegaflow_core::error::Result;
 use pegaflow_core::lease::LeaseTable;
@@ -48,6 +50,8 @@ pub(crate) struct Daemon {
     pub(crate) spans: Arc<Spans>,
     host_test: SelfTest,
     pub(crate) ssd_room: SsdRoom,
+    /// Whether an operation gave the pool another size.
+    pub(crate) is_pool_resized: AtomicBool,
 }
 
 impl Daemon {
@@ -102,6 +106,7 @@ impl Daemon {
             spans: Spans::new(is_exporting),
             ssd_room: SsdRoom::default(),
             recording,
+            is_pool_resized: AtomicBool::new(false),
         });
         daemon.look_for_room();
         daemon.tell_start();
@@ -119,8 +124,11 @@ impl Daemon {
         let text = format!("the daemon started: version {VERSION}, pid {pid}, socket {socket}");
         self.events.add(EventKind::Daemon, EventLevel::Ok, None, text);
         if let Some(taken_over) = self.store.snapshot().taken_over {
-            let (blocks, took) = (taken_over.blocks, taken_over.duration.as_secs_f64());
-            let text = format!("{blocks} blocks of the last daemon were taken over in {took:.1} s");
+            let (blocks, took) = (
+                counted(taken_over.blocks, "block"),
+                taken_over.duration.as_secs_f64(),
+            );
+            let text = format!("took {blocks} of the last daemon over in {took:.1} s");
             self.events.add(EventKind::Daemon, EventLevel::Ok, None, text);
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pegaflow_core::count::counted;
 use pegaflow_core::error::{Error, Result};
 use pegaflow_core::store::WarmRequest;
 use serde::Serialize;
@@ -145,7 +146,10 @@ async fn sweep(daemon: Arc<Daemon>) {
         let expired = daemon.leases.expire(Instant::now());
         seen.look(&daemon);
         if expired > 0 {
-            let text = format!("{expired} leases ended because nobody renewed them");
+            let text = format!(
+                "{} expired: nobody renewed in time",
+                counted(expired as u64, "lease")
+            );
             daemon
                 .events
                 .add(EventKind::Lease, EventLevel::Warning, None, text);

@@ -335,6 +335,9 @@ pub struct RenewRequest {
     pub session_id: u64,
     #[prost(uint64, repeated, tag = "2")]
     pub lease_ids: ::prost::alloc::vec::Vec<u64>,
+    /// How often this side gave up asking, because lookups were not answered, that no answered call has told yet.
+    #[prost(uint32, tag = "3")]
+    pub breaker_openings: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewResponse {

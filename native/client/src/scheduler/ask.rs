@@ -89,6 +89,7 @@ fn give_up(shared: &Shared, session: &Arc<Session>, request_id: &str, token: Tok
     if state.breaker.given_up(asked) {
         state.table.fail_in_flight();
         state.counters.breaker_opened += 1;
+        state.untold_openings += 1;
         shared.breaker_opened.notify_one();
         tracing::warn!("the daemon does not answer lookups; serving without the cache until it does");
     }

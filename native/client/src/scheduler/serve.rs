@@ -48,6 +48,7 @@ async fn renew(shared: &Shared, session: &Arc<Session>) {
         let request = RenewRequest {
             session_id: session.id(),
             lease_ids,
+            breaker_openings: 0,
         };
         match timeout(UPKEEP_DEADLINE, session.rpc().renew(request)).await {
             Ok(Ok(answer)) => {
@@ -88,27 +89,37 @@ async fn release(shared: &Shared, session: &Arc<Session>) {
 ///
 /// One probe at a time, never cancelled: the daemon would take many cancelled calls for an attack.
 async fn probe(shared: &Shared, session: &Arc<Session>) {
+    if shared.lock().untold_openings > 0 {
+        renew_nothing(shared, session).await;
+    }
     loop {
         shared.breaker_opened.notified().await;
         loop {
             sleep(PROBE_INTERVAL).await;
             let asked = Instant::now();
-            let answer = session
-                .rpc()
-                .renew(RenewRequest {
-                    session_id: session.id(),
-                    lease_ids: Vec::new(),
-                })
-                .await;
-            match answer {
-                Ok(answer) => session.observe_boot(answer.get_ref().boot_id),
-                Err(status) => session.observe_error(&status),
-            }
+            renew_nothing(shared, session).await;
             if asked.elapsed() <= shared.deadline {
                 break;
             }
         }
         shared.lock().breaker.close();
         tracing::info!("the daemon answers again");
+    }
+}
+
+/// Tells the daemon how often the breaker has opened meanwhile; whatever it answers, it answers.
+async fn renew_nothing(shared: &Shared, session: &Arc<Session>) {
+    let breaker_openings = shared.lock().untold_openings;
+    let request = RenewRequest {
+        session_id: session.id(),
+        lease_ids: Vec::new(),
+        breaker_openings,
+    };
+    match session.rpc().renew(request).await {
+        Ok(answer) => {
+            shared.lock().untold_openings -= breaker_openings;
+            session.observe_boot(answer.get_ref().boot_id);
+        }
+        Err(status) => session.observe_error(&status),
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) session: Option<Arc<Session>>,
     pub(super) table: Table,
     pub(super) breaker: Breaker,
+    /// How often the breaker opened that no daemon has heard of.
+    pub(super) untold_openings: u32,
     pub(super) counters: Counters,
     /// How long the engine takes to compute one block, as far as that is known.
     pub(super) block_compute: Option<Duration>,

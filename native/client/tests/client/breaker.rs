@@ -52,7 +52,30 @@ fn a_lookup_that_is_given_up_opens_it_and_a_probe_closes_it() {
     daemon.hang(false);
     eventually("closed", || ask(&scheduler, "after").state == LookupState::Ready);
     assert!(daemon.seen(|seen| seen.probes) >= 1);
+    assert_eq!(
+        daemon.seen(|seen| seen.breaker_openings),
+        1,
+        "the daemon hears of it, once"
+    );
     assert_eq!(daemon.seen(|seen| seen.attached.len()), 1, "the session stays");
+}
+
+#[test]
+fn the_next_daemon_hears_of_openings_that_the_last_one_did_not() {
+    let stage = Stage::new();
+    let (daemon, scheduler) = stage.attached_impatient_scheduler(Script::default());
+    daemon.hang(true);
+    assert_eq!(ask(&scheduler, "lost").state, LookupState::Off);
+    assert_eq!(counter(&scheduler, "breaker_opened"), 1);
+    drop(daemon);
+    let next = stage.daemon(Script::default());
+    eventually("the next one hears of it", || {
+        next.seen(|seen| seen.breaker_openings) == 1
+    });
+    eventually("it is asked", || {
+        ask(&scheduler, "again").state == LookupState::Ready
+    });
+    assert_eq!(next.seen(|seen| seen.breaker_openings), 1);
 }
 
 #[test]

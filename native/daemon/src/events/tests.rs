@@ -144,7 +144,7 @@ fn changes_are_told_once() {
         [
             "the daemon is degraded: ssd path /mnt/a is offline: it is gone",
             "ssd path /mnt/a is offline, was online: it is gone",
-            "2 corrupt blocks dropped: their bytes were not those that were saved",
+            "2 corrupt blocks dropped: the bytes were not those that were saved",
             "the daemon is ready",
             "ssd path /mnt/a left the tier",
         ]
@@ -169,6 +169,6 @@ fn only_evictions_of_size_are_told_once_a_minute() {
     assert!(evicted_in_the_second_minute(99).is_empty());
     assert_eq!(
         evicted_in_the_second_minute(100),
-        ["100 blocks evicted within a minute, 900 stay"]
+        ["100 blocks evicted within a minute, 900 in memory now"]
     );
 }

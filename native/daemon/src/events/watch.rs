@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pegaflow_core::count::counted;
 use pegaflow_core::self_test::SelfTest;
 
 use super::{EventKind, EventLevel, EventLog};
@@ -76,15 +77,18 @@ impl EventWatch {
         }
         let corrupt = now.corrupt_blocks.saturating_sub(self.seen.corrupt_blocks);
         if corrupt > 0 {
-            let text =
-                format!("{corrupt} corrupt blocks dropped: their bytes were not those that were saved");
+            let text = format!(
+                "{} dropped: the bytes were not those that were saved",
+                counted(corrupt, "corrupt block")
+            );
             log.add(EventKind::Integrity, EventLevel::Critical, None, text);
         }
         self.looks += 1;
         if self.looks == EVICTION_LOOKS {
             let evicted = now.evictions.saturating_sub(self.evictions);
             if evicted > 0 && evicted * 100 >= (now.blocks + evicted) * EVICTED_PERCENT {
-                let text = format!("{evicted} blocks evicted within a minute, {} stay", now.blocks);
+                let evicted = counted(evicted, "block");
+                let text = format!("{evicted} evicted within a minute, {} in memory now", now.blocks);
                 log.add(EventKind::Eviction, EventLevel::Warning, None, text);
             }
             (self.looks, self.evictions) = (0, now.evictions);

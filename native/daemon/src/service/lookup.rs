@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use pegaflow_core::count::counted;
 use pegaflow_core::error::{Error, ErrorKind};
 use pegaflow_core::lease::LeaseId;
 use pegaflow_core::store::{Found, PendingLookup, TierHits};
@@ -17,6 +18,7 @@ use super::caller::Caller;
 use super::check;
 use super::refusal::{Answer, Refusal};
 use crate::daemon::Daemon;
+use crate::events::{EventKind, EventLevel};
 use crate::recording::Asked;
 use crate::session::{EngineState, Joined, Role, SchedulerRole, Session};
 use crate::telemetry::{BlockCounts, label};
@@ -193,6 +195,7 @@ pub(super) fn release(daemon: &Daemon, caller: Caller, request: &ReleaseRequest)
 
 pub(super) fn renew(daemon: &Daemon, caller: Caller, request: RenewRequest) -> Answer<RenewResponse> {
     let session = lease_owner(daemon, caller, request.session_id, &request.lease_ids)?;
+    tell_openings(daemon, &session, request.breaker_openings);
     let now = Instant::now();
     let mut unknown = request.lease_ids;
     unknown.retain(|&id| !daemon.leases.renew(session.id, LeaseId(id), now));
@@ -200,6 +203,22 @@ pub(super) fn renew(daemon: &Daemon, caller: Caller, request: RenewRequest) -> A
         boot_id: daemon.boot.id,
         unknown,
     })
+}
+
+/// Tells operators that an engine went without the cache for a time.
+fn tell_openings(daemon: &Daemon, session: &Session, openings: u32) {
+    if openings == 0 {
+        return;
+    }
+    daemon.metrics.breaker_openings.inc_by(openings.into());
+    let engine = &session.peer.engine_id;
+    let text = format!(
+        "engine {engine} went without the cache {}: its lookups were not answered",
+        counted(openings.into(), "time")
+    );
+    daemon
+        .events
+        .add(EventKind::Engine, EventLevel::Warning, Some(engine), text);
 }
 
 fn lease_owner(daemon: &Daemon, caller: Caller, id: u64, lease_ids: &[u64]) -> Answer<Arc<Session>> {

@@ -23,6 +23,8 @@ pub(crate) struct Metrics {
     pub(crate) loads: TransferMetrics,
     pub(crate) rpc: RpcMetrics,
     pub(crate) operations: OperationMetrics,
+    /// How often engines gave up asking.
+    pub(crate) breaker_openings: Counter,
     sessions_ended: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
@@ -49,6 +51,11 @@ impl Metrics {
         self.loads.register(Direction::Load, registry);
         self.rpc.register(registry);
         self.operations.register(registry);
+        registry.register(
+            "pegaflow_engine_breaker_openings",
+            "How often engines went without the cache because lookups were not answered, as they told when they were again",
+            self.breaker_openings.clone(),
+        );
         registry.register(
             "pegaflow_engine_sessions_ended",
             "Engine sessions that ended, by reason",

@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pegaflow_proto::v1::RenewRequest;
 use serde_json::{Value, json};
 
 use crate::operations::operate;
 use crate::support::engine::{Engine, Shape, fresh_hashes};
-use crate::support::{Daemon, eventually, get};
+use crate::support::{Daemon, eventually, get, metrics};
 
 fn read(daemon: &Daemon, query: &str) -> Value {
     get(&daemon.ready.http_addr, &format!("/v1/events{query}")).json()
@@ -47,6 +48,32 @@ async fn the_self_test_is_in_the_status() {
         (&tests[0]["copy_path"], &tests[0]["error"], &tests[0]["bytes"]),
         (&"host".into(), &Value::Null, &(1 << 20).into())
     );
+}
+
+#[tokio::test]
+async fn engines_tell_that_they_went_without_the_cache() {
+    let daemon = Daemon::start();
+    let mut engine = Engine::start(daemon.socket(), &Shape::new()).await;
+    let session_id = engine.scheduler.id();
+    for breaker_openings in [0, 1, 3] {
+        let renewal = RenewRequest {
+            session_id,
+            lease_ids: vec![],
+            breaker_openings,
+        };
+        engine.scheduler.rpc.renew(renewal).await.unwrap();
+    }
+    let page = read(&daemon, "");
+    let told = texts(&page, "engine").into_iter();
+    assert_eq!(
+        told.filter(|text| text.contains("without")).collect::<Vec<_>>(),
+        [
+            "engine test-engine went without the cache 1 time: its lookups were not answered",
+            "engine test-engine went without the cache 3 times: its lookups were not answered",
+        ]
+    );
+    let shown = metrics(&daemon.ready.http_addr);
+    assert_eq!(shown["pegaflow_engine_breaker_openings_total"], 4.0);
 }
 
 #[tokio::test]

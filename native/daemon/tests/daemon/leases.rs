@@ -89,6 +89,7 @@ async fn it_ends_by_release_and_a_later_load_writes_nothing() {
     let renewal = RenewRequest {
         session_id,
         lease_ids: lease_ids.clone(),
+        breaker_openings: 0,
     };
     assert_eq!(
         engine
@@ -118,6 +119,7 @@ async fn it_ends_by_expiry_unless_it_is_renewed() {
         let renewal = RenewRequest {
             session_id,
             lease_ids: vec![kept],
+            breaker_openings: 0,
         };
         assert!(rpc.renew(renewal).await.unwrap().get_ref().unknown.is_empty());
         held(&daemon).await == 1

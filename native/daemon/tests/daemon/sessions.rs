@@ -212,6 +212,7 @@ async fn every_answer_names_the_daemon_s_start() {
     let renewal = RenewRequest {
         session_id,
         lease_ids: vec![],
+        breaker_openings: 0,
     };
     let release = ReleaseRequest {
         session_id,

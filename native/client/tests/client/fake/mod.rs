@@ -109,6 +109,8 @@ pub(crate) struct Seen {
     pub(crate) ended_lookups: Vec<u64>,
     pub(crate) renewed: Vec<u64>,
     pub(crate) probes: u64,
+    /// As they were told.
+    pub(crate) breaker_openings: u32,
     pub(crate) saves: Vec<SaveRequest>,
     pub(crate) loads: Vec<LoadRequest>,
     pub(crate) registrations: Vec<RegisterRequest>,

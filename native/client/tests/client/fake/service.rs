@@ -138,6 +138,7 @@ impl Engine for Service {
         self.awake().await;
         let mut seen = self.0.seen.lock();
         seen.probes += u64::from(request.lease_ids.is_empty());
+        seen.breaker_openings += request.breaker_openings;
         seen.renewed.extend(&request.lease_ids);
         let unknown = request
             .lease_ids
