@@ -14,7 +14,7 @@ from pegaflow.cli.top.sources import named_urls
 from pegaflow.config import resolve_socket
 from pegaflow.errors import ConfigError
 from pegaflow.models import RunningOperation, Ssd, Status, TakenOver, Transfers, parse
-from pegaflow.units import format_duration, format_size
+from pegaflow.units import format_count, format_duration, format_size
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -95,7 +95,8 @@ def _overview(status: Status) -> "Table":
         ("http", status.http_addr),
         ("pool", _pool(status)),
         *(("", reason) for reason in [status.pool.fallback] if reason),
-        ("", f"size: {status.config.pool_size_origin}"),
+        ("", f"size: {_size_origin(status)}"),
+        *(("numa", nodes) for nodes in [_nodes(status)] if nodes),
         *_ssd(status),
         ("gpus", _gpus(status)),
         *(("kept", _taken_over(taken_over)) for taken_over in [status.taken_over] if taken_over),
@@ -105,13 +106,21 @@ def _overview(status: Status) -> "Table":
         *_recording(status),
         ("saves", _transfers(status.saves)),
         ("loads", _transfers(status.loads)),
-        ("leases", f"{status.leases.held:,} held, {status.leases.blocks:,} blocks"),
+        ("leases", f"{status.leases.held:,} held, {format_count(status.leases.blocks, 'block')}"),
         *(("running", _running(operation)) for operation in status.operations),
         ("engines", f"{len(status.engines)} attached"),
     ]
     for row in rows:
         overview.add_row(*row)
     return overview
+
+
+def _size_origin(status: Status) -> str:
+    origin = status.config.pool_size_origin
+    if status.pool.is_resized:
+        before = format_size(status.config.pool_bytes)
+        return f"pegaflow tier resize, until the next start ({origin}: {before})"
+    return origin
 
 
 def _pool(status: Status) -> str:
@@ -122,13 +131,20 @@ def _pool(status: Status) -> str:
     return f"{text}, {pool.path or 'anonymous memory'} ({pool.kind}), {pool.policy}"
 
 
+def _nodes(status: Status) -> str:
+    nodes = status.pool.nodes
+    if len(nodes) == 1:
+        return "one node"
+    return ", ".join(f"about {format_size(of.bytes)} on node {of.node}" for of in nodes)
+
+
 def _ssd(status: Status) -> Iterator[tuple[str, str]]:
     if status.ssd is None:
         return
     for number, path in enumerate(status.ssd.paths):
         text = (
             f"{format_size(path.used_bytes)} used of {format_size(path.capacity_bytes)}, "
-            f"{path.blocks:,} blocks, {path.path} ({path.state}, {path.engine}"
+            f"{format_count(path.blocks, 'block')}, {path.path} ({path.state}, {path.engine}"
         )
         yield "" if number else "ssd", text + (")" if path.direct else ", buffered)")
         if path.reason:
@@ -150,7 +166,7 @@ def _ssd(status: Status) -> Iterator[tuple[str, str]]:
 def _traffic(ssd: Ssd) -> str:
     writes, fetches = ssd.writes, ssd.fetches
     return (
-        f"{writes.blocks:,} blocks written, {writes.queued_blocks:,} waiting; "
+        f"{format_count(writes.blocks, 'block')} written, {writes.queued_blocks:,} waiting; "
         f"{fetches.blocks:,} fetched, {format_size(fetches.queued_bytes)} waiting"
     )
 
@@ -165,20 +181,20 @@ def _gpus(status: Status) -> str:
 
 def _taken_over(taken_over: TakenOver) -> str:
     text = (
-        f"{taken_over.blocks:,} blocks ({format_size(taken_over.bytes)}) of the last daemon, "
-        f"taken over in {format_duration(taken_over.duration_s)}"
+        f"{format_count(taken_over.blocks, 'block')} ({format_size(taken_over.bytes)}) of the last "
+        f"daemon, taken over in {format_duration(taken_over.duration_s)}"
     )
     if taken_over.dropped_pages:
-        text += f", {taken_over.dropped_pages:,} pages dropped"
+        text += f", {format_count(taken_over.dropped_pages, 'page')} dropped"
     return text
 
 
 def _checksums(status: Status) -> str:
     checksums = status.checksums
     return (
-        f"{status.config.verify}: {checksums.verified_pages:,} pages at loads, "
+        f"{status.config.verify}: {format_count(checksums.verified_pages, 'page')} at loads, "
         f"{checksums.scrubbed_pages:,} in the background, "
-        f"{checksums.corrupt_blocks:,} corrupt blocks dropped"
+        f"{format_count(checksums.corrupt_blocks, 'corrupt block')} dropped"
     )
 
 
@@ -215,7 +231,7 @@ def _recording(status: Status) -> Iterator[tuple[str, str]]:
 
 def _transfers(transfers: Transfers) -> str:
     text = (
-        f"{transfers.transfers:,} done, {transfers.blocks:,} blocks, "
+        f"{transfers.transfers:,} done, {format_count(transfers.blocks, 'block')}, "
         f"{format_size(transfers.bytes)}, {transfers.failures:,} failed, "
         f"{transfers.in_flight:,} under way"
     )

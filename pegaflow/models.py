@@ -17,6 +17,14 @@ D = TypeVar("D")
 
 
 @dataclass(frozen=True)
+class PoolNode:
+    """The pool's bytes on one NUMA node; about, where there are several."""
+
+    node: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Pool:
     """The memory tier."""
 
@@ -33,6 +41,10 @@ class Pool:
     fallback: str | None
     largest_free_bytes: int = 0
     """Of the largest piece that pages of any size can have."""
+    is_resized: bool = False
+    """Whether it was given another size since the start."""
+    nodes: tuple[PoolNode, ...] = ()
+    """Empty where the kernel does not tell."""
 
 
 @dataclass(frozen=True)

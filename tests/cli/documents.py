@@ -101,6 +101,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "kind": "tmpfs",
             "path": "/dev/shm/pegaflow/pool",
             "bytes": 1073741824,
+            "is_resized": False,
             "ready_bytes": 1073741824,
             "used_bytes": 100663296,
             "largest_free_bytes": 805306368,
@@ -110,6 +111,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "pinned_blocks": 16,
             "no_space": 0,
             "fallback": None,
+            "nodes": [{"node": 0, "bytes": 1073741824}],
         },
         "gpus": {
             "state": "ready",

@@ -12,7 +12,8 @@ from tests.cli.documents import schema, ssd_path, status_document
 from tests.cli.golden import golden
 
 
-def _daemon(**changes: Any) -> StandInDaemon:
+def daemon(**changes: Any) -> StandInDaemon:
+    """A daemon with these changes of the tests' status."""
     return StandInDaemon("/unused", status_answer=json.dumps(status_document(**changes)))
 
 
@@ -21,7 +22,7 @@ def test_the_document_of_the_tests_fits_the_schema() -> None:
 
 
 def test_people_see_state_pool_blocks_and_engines(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon()
+    pegaflow.daemon = daemon()
     outcome = pegaflow("status")
     assert outcome.out == golden("status.txt")
     assert (outcome.code, outcome.err) == (0, "")
@@ -34,7 +35,7 @@ def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: Command
         "kind": "memfd",
         "fallback": "a pool of 1073741824 bytes does not fit in /dev/shm",
     }
-    pegaflow.daemon = _daemon(
+    pegaflow.daemon = daemon(
         state="degraded",
         reasons=["the pool stays at 512 MiB: no memory"],
         pool=pool,
@@ -61,20 +62,34 @@ def test_people_see_why_it_is_degraded_and_how_far_the_pool_is(pegaflow: Command
     assert outcome.code == 5
 
 
+def test_a_pool_that_was_resized_says_who_gave_it_its_size(pegaflow: CommandLine) -> None:
+    pool = status_document()["pool"] | {"is_resized": True, "bytes": 1 << 29}
+    pegaflow.daemon = daemon(pool=pool)
+    (line,) = (line for line in pegaflow("status").out.splitlines() if "size: " in line)
+    assert line.strip() == ("size: pegaflow tier resize, until the next start (--pool-size: 1 GiB)")
+
+
+def test_memory_on_several_nodes_is_told_by_node(pegaflow: CommandLine) -> None:
+    nodes = [{"node": 0, "bytes": 1 << 29}, {"node": 1, "bytes": 1 << 28}]
+    pegaflow.daemon = daemon(pool=status_document()["pool"] | {"nodes": nodes})
+    (line,) = (line for line in pegaflow("status").out.splitlines() if line.startswith("numa"))
+    assert line.split(maxsplit=1)[1] == "about 512 MiB on node 0, about 256 MiB on node 1"
+
+
 def test_scripts_get_the_daemon_s_document_as_it_is(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon()
+    pegaflow.daemon = daemon()
     outcome = pegaflow("status", "--json")
     assert outcome.json("status") == status_document()
     assert (outcome.code, outcome.err) == (0, "")
 
 
 def test_fields_of_newer_daemons_do_not_matter(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon(moon_phase="full")
+    pegaflow.daemon = daemon(moon_phase="full")
     assert pegaflow("status").out == golden("status.txt")
 
 
 def test_a_document_of_another_form_is_an_error(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon(pid="many")
+    pegaflow.daemon = daemon(pid="many")
     outcome = pegaflow("status")
     assert outcome.code == 1
     assert "status document cannot be read" in outcome.err
@@ -83,7 +98,7 @@ def test_a_document_of_another_form_is_an_error(pegaflow: CommandLine) -> None:
 
 @pytest.mark.parametrize("state", ["starting", "ready", "draining"])
 def test_a_daemon_that_works_is_a_success(pegaflow: CommandLine, state: str) -> None:
-    pegaflow.daemon = _daemon(state=state)
+    pegaflow.daemon = daemon(state=state)
     assert pegaflow("status", "--json").code == 0
 
 
@@ -101,7 +116,7 @@ def test_scripts_tell_failures_by_exit_code(
 
 
 def test_the_socket_and_the_timeout_are_those_asked_for(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon()
+    pegaflow.daemon = daemon()
     pegaflow("status", "--socket", "/run/a.sock", "--timeout", "250ms")
     pegaflow.environ["PEGAFLOW_SOCKET"] = "/run/b.sock"
     pegaflow("status")

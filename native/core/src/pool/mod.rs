@@ -12,6 +12,7 @@ mod leftover;
 mod machine;
 mod names;
 mod nodes;
+mod numa;
 mod page;
 mod place;
 mod region;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use check::check;
 pub use kind::PoolKind;
+pub use numa::NodeBytes;
 pub use page::PagePtr;
 
 pub(crate) use fsck::Survey;

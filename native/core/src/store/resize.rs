@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Store;
 use super::relocate::Vacated;
 use crate::error::{Error, ErrorKind, Result};
-use crate::pool::Slot;
+use crate::pool::{NodeBytes, Slot};
 use crate::progress::Progress;
 use crate::sync::{Arc, Ordering, Weak};
 
@@ -42,10 +42,23 @@ impl Store {
         self.pool.most_bytes()
     }
 
+    /// The pool's bytes on each NUMA node; empty where the kernel does not tell.
+    pub fn memory_nodes(&self) -> Vec<NodeBytes> {
+        self.pool.nodes()
+    }
+
     /// The bytes that the pool has, or is about to have: one that was taken over in another size is brought to the one that it
     /// should have.
     pub fn settled_memory_bytes(&self) -> u64 {
         self.pool.wanted_bytes().unwrap_or_else(|| self.pool.bytes())
+    }
+
+    /// The size that [`Store::resize_memory`] would give a pool that is to have `bytes`: whole slabs.
+    ///
+    /// # Errors
+    /// `Config` for a size that the pool cannot have.
+    pub fn whole_memory_bytes(&self, bytes: u64) -> Result<u64> {
+        self.pool.size_for(bytes)
     }
 
     /// Makes the pool this large, in whole slabs. Returns when the memory is there, or given back.

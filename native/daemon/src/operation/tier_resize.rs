@@ -1,7 +1,10 @@
 //! Another size for a tier, or for one path of it.
 
+use std::sync::atomic::Ordering;
+
 use pegaflow_core::error::Result;
 use pegaflow_core::progress::Progress;
+use pegaflow_core::ssd::check_capacity;
 use serde::{Deserialize, Serialize};
 
 use super::Operate;
@@ -18,16 +21,34 @@ pub(crate) struct TierResize {
     /// The path of the ssd tier; may be left out where there is one only.
     #[serde(default)]
     path: Option<AbsolutePath>,
+    /// Whether only to say which size it would be.
+    #[serde(default)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Resized {
+    dry_run: bool,
     before_bytes: u64,
     size_bytes: u64,
     moved_blocks: u64,
     evicted_blocks: u64,
     /// A sentence where the file system of an ssd path is too small.
     warnings: Vec<String>,
+}
+
+impl Resized {
+    /// What would be.
+    fn planned(before_bytes: u64, size_bytes: u64) -> Self {
+        Self {
+            dry_run: true,
+            before_bytes,
+            size_bytes,
+            moved_blocks: 0,
+            evicted_blocks: 0,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 impl Operate for TierResize {
@@ -44,8 +65,16 @@ impl Operate for TierResize {
 impl TierResize {
     fn memory(&self, daemon: &Daemon, progress: &Progress) -> Result<Resized> {
         refuse_path(self.path.as_ref())?;
+        if self.dry_run {
+            let size_bytes = daemon.store.whole_memory_bytes(self.size_bytes.get())?;
+            return Ok(Resized::planned(daemon.store.settled_memory_bytes(), size_bytes));
+        }
         let resized = daemon.store.resize_memory(self.size_bytes.get(), progress)?;
+        daemon
+            .is_pool_resized
+            .fetch_or(resized.bytes != resized.before_bytes, Ordering::Relaxed);
         Ok(Resized {
+            dry_run: false,
             before_bytes: resized.before_bytes,
             size_bytes: resized.bytes,
             moved_blocks: resized.moved_blocks,
@@ -63,12 +92,17 @@ impl TierResize {
             path.map_or((0, 0), |path| (path.capacity, path.evicted_blocks))
         };
         let (before_bytes, evicted_before) = look();
+        if self.dry_run {
+            check_capacity(&path, self.size_bytes.get())?;
+            return Ok(Resized::planned(before_bytes, self.size_bytes.get()));
+        }
         patiently(progress, |patience| {
             ssd.resize(&path, self.size_bytes.get(), patience)
         })?;
         daemon.look_for_room();
         let (size_bytes, evicted_blocks) = look();
         Ok(Resized {
+            dry_run: false,
             before_bytes,
             size_bytes,
             moved_blocks: 0,

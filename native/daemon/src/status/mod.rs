@@ -11,6 +11,7 @@ mod ssd;
 mod what_if;
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use pegaflow_core::error::{Error, ErrorKind, Result};
@@ -120,6 +121,7 @@ impl<'a> StatusDocument<'a> {
         let requested = daemon.metrics.blocks.total();
         let self_tests = daemon.self_tests();
         let leases = daemon.leases.snapshot(Instant::now());
+        let is_resized = daemon.is_pool_resized.load(Ordering::Relaxed);
         Self {
             schema: SCHEMA,
             version: VERSION,
@@ -176,7 +178,7 @@ impl<'a> StatusDocument<'a> {
                 .tier
                 .take()
                 .map(|tier| Ssd::of(tier, daemon.pending.count(), warming, daemon.ssd_room.shortages())),
-            pool: Pool::of(store),
+            pool: Pool::of(store, is_resized, daemon.store.memory_nodes()),
             gpus: Gpus::of(daemon.gpus.snapshot()),
             config: &daemon.config,
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pegaflow_core::pool::NodeBytes;
 use pegaflow_core::store::{ChecksumSnapshot, StoreSnapshot, TakeOver};
 use serde::Serialize;
 
@@ -10,6 +11,8 @@ pub(super) struct Pool {
     kind: &'static str,
     path: Option<PathBuf>,
     bytes: u64,
+    /// Whether it was given another size since the start.
+    is_resized: bool,
     ready_bytes: u64,
     used_bytes: u64,
     largest_free_bytes: u64,
@@ -19,6 +22,15 @@ pub(super) struct Pool {
     pinned_blocks: u64,
     no_space: u64,
     fallback: Option<String>,
+    /// Empty where the kernel does not tell.
+    nodes: Vec<Node>,
+}
+
+/// The pool's bytes on one NUMA node.
+#[derive(Debug, Serialize)]
+struct Node {
+    node: u32,
+    bytes: u64,
 }
 
 /// What an ended daemon's pool gave to this one.
@@ -47,8 +59,13 @@ pub(super) struct Checksums {
 }
 
 impl Pool {
-    pub(super) fn of(store: StoreSnapshot) -> Self {
+    pub(super) fn of(store: StoreSnapshot, is_resized: bool, nodes: Vec<NodeBytes>) -> Self {
+        let nodes = nodes.into_iter();
         Self {
+            is_resized,
+            nodes: nodes
+                .map(|NodeBytes { node, bytes }| Node { node, bytes })
+                .collect(),
             kind: store.pool.kind.name(),
             path: store.pool.path,
             bytes: store.pool.bytes,

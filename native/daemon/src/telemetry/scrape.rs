@@ -67,6 +67,7 @@ impl Collector for Scrape {
         self.process(&mut lines)?;
         let store = self.0.store.snapshot();
         Self::store(&store, &mut lines)?;
+        self.nodes(&mut lines)?;
         Self::checksums(&store, &mut lines)?;
         if let Some(tier) = &store.tier {
             ssd::encode(tier, &mut lines)?;
@@ -212,6 +213,17 @@ impl Scrape {
             lines.by("namespace", name, help, kind, values)?;
         }
         Ok(())
+    }
+
+    fn nodes(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let nodes = self.0.store.memory_nodes().into_iter();
+        lines.by(
+            "node",
+            "pegaflow_pool_node_bytes",
+            "Pool bytes on a NUMA node; about, where there are several",
+            MetricType::Gauge,
+            nodes.map(|of| (of.node.to_string(), of.bytes)),
+        )
     }
 
     fn checksums(store: &StoreSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {

@@ -7,6 +7,7 @@ mod header;
 mod leftover;
 mod machine;
 mod nodes;
+mod numa;
 mod place;
 mod rule_table;
 mod slab;
