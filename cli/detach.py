@@ -134,7 +134,10 @@ def _command(loaded: Loaded) -> list[str]:
 def _beside_socket(config: Config, suffix: str) -> Path:
     """Named as the socket: daemons whose sockets share a directory share no file."""
     socket = Path(config.socket)
-    return socket.with_name(socket.name.removesuffix(".sock") + suffix)
+    stem = socket.name.removesuffix(".sock")
+    # x and x.sock are two sockets.
+    mark = "" if stem != socket.name else ".daemon"
+    return socket.with_name(stem + mark + suffix)
 
 
 def _open_log(path: Path) -> BinaryIO:

@@ -13,6 +13,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, path_field, timeout_seconds
 from pegaflow.cli.output import error_console, table, write_json, write_line, write_tables
 from pegaflow.config import load
+from pegaflow.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,8 @@ def doctor(
     else:
         write_tables(context, [_table(findings)])
         notes = sum(finding.level == "note" for finding in findings)
-        write_line(context, f"\n{problems} problems, {notes} notes")
+        counted = f"{format_count(problems, 'problem')}, {format_count(notes, 'note')}"
+        write_line(context, f"\n{counted}")
     if problems:
         raise typer.Exit(ExitCode.PROBLEMS)
 

@@ -12,7 +12,7 @@ from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, Timeout
 from pegaflow.cli.output import table, write_json, write_tables
 from pegaflow.errors import PegaflowError
 from pegaflow.models import Engine, Status
-from pegaflow.units import format_duration
+from pegaflow.units import format_count, format_duration
 
 app = typer.Typer(
     help="See the engines that are attached, and end their sessions.", rich_markup_mode=None
@@ -84,8 +84,9 @@ def evict(
     client = daemon(context, socket, config, timeout)
     one = _named(client.status(), engine)
     name = one.engine_id[:_SHOWN_DIGITS]
-    sessions = len(one.worker_pids) + (one.scheduler_pid is not None)
-    confirm(context, f"{sessions} sessions of engine {name} ({one.model}) end", name, yes=yes)
+    count = len(one.worker_pids) + (one.scheduler_pid is not None)
+    loss = f"engine {name} ({one.model}) loses {format_count(count, 'session')}"
+    confirm(context, loss, name, yes=yes)
     fields = {"engine": one.engine_id}
     tell(
         context,
@@ -124,6 +125,6 @@ def _document(engine: Engine) -> dict[str, Any]:
 
 def _evicted(evicted: dict[str, Any]) -> str:
     return (
-        f"{evicted['sessions']:,} sessions of engine {evicted['engine']} ended, with "
-        f"{evicted['leases']:,} leases; its blocks stay"
+        f"{format_count(evicted['sessions'], 'session')} of engine {evicted['engine']} ended, "
+        f"with {format_count(evicted['leases'], 'lease')}; its blocks stay"
     )

@@ -18,7 +18,7 @@ from pegaflow.cli.options import (
 )
 from pegaflow.cli.output import table, write_json, write_tables
 from pegaflow.namespaces import named, namespaces, parse_prefix
-from pegaflow.units import AMOUNT_FORM, format_size
+from pegaflow.units import AMOUNT_FORM, format_count, format_size
 
 app = typer.Typer(help="See and change what is kept for whom.", rich_markup_mode=None)
 
@@ -157,12 +157,13 @@ def _operate(
 
 def _evicted(evicted: dict[str, Any]) -> str:
     text = (
-        f"{evicted['blocks']:,} blocks ({format_size(evicted['bytes'])}) evicted from memory, "
+        f"{format_count(evicted['blocks'], 'block')} ({format_size(evicted['bytes'])}) evicted "
+        "from memory, "
         f"{evicted['ssd_blocks']:,} ({format_size(evicted['ssd_bytes'])}) from ssd"
     )
     if evicted["kept_blocks"]:
         kept = format_size(evicted["kept_bytes"])
-        text += f"; {evicted['kept_blocks']:,} ({kept}) stay, because they are in use"
+        text += f"; {format_count(evicted['kept_blocks'], 'block')} ({kept}) kept: in use"
     return text
 
 

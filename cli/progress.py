@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.output import error_console, note
 from pegaflow.models import Progress
-from pegaflow.units import format_duration, format_size
+from pegaflow.units import format_count, format_duration, format_size
 
 if TYPE_CHECKING:
     import rich.progress
@@ -136,7 +136,7 @@ class _Bar:
 def _sentence(progress: Progress, seconds: float) -> str:
     """So much, how fast, and how long it goes on."""
     if not progress.bytes_expected:
-        return f"{format_size(progress.bytes)}, {progress.blocks:,} blocks"
+        return f"{format_size(progress.bytes)}, {format_count(progress.blocks, 'block')}"
     rate = progress.bytes / max(seconds, 1e-9)
     text = (
         f"{format_size(progress.bytes)} of {format_size(progress.bytes_expected)}, "

@@ -1,20 +1,27 @@
 """``pegaflow restart``."""
 
+import fcntl
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.detach import start_detached, warn
+from pegaflow.cli.detach import Announcement, start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import note, write_json, write_line
+from pegaflow.cli.waiting import waiting
 from pegaflow.config import load, resolve_socket
 from pegaflow.errors import CallTimeout, PegaflowError, Unreachable
 from pegaflow.units import format_size
 
 if TYPE_CHECKING:
     from pegaflow.client import Client
+    from pegaflow.config import Loaded
     from pegaflow.models import Status
 
 _LOOK_AGAIN_S: Final = 0.05
@@ -35,20 +42,22 @@ def restart(
     context: AppContext = ctx.obj
     limit = timeout_seconds(timeout)
     address = resolve_socket(socket, config=config, environ=context.environ)
+    with _one_after_another(address, limit):
+        _restart(context, address, config, limit, json=json)
+
+
+def _restart(
+    context: AppContext, address: str, config: str | None, limit: float, *, json: bool
+) -> None:
     client = context.connect(address, limit)
     before = client.status()
     # Before anything ends: what cannot be read must not cost a daemon.
     loaded = load(before.config.settings(), config=config, environ=context.environ)
     began = time.monotonic()
-    client.stop()
+    with waiting(context, "restarting the daemon"):
+        announcement = _replace(context, client, before, loaded)
     log_file = None
-    if before.supervised:
-        _wait_for_another(client, before)
-    else:
-        try:
-            announcement = start_detached(loaded, context.environ, limit)
-        except PegaflowError as error:
-            raise type(error)(f"the old daemon has ended, and {error}") from error
+    if announcement is not None:
         warn(context, announcement.ready)
         log_file = announcement.log_file
     seconds = time.monotonic() - began
@@ -59,6 +68,51 @@ def restart(
         write_line(context, _sentence(document))
     if before.pool.path is None:
         note(context, "the pool was anonymous memory, which ends with its daemon")
+
+
+def _replace(
+    context: AppContext, client: "Client", before: "Status", loaded: "Loaded"
+) -> Announcement | None:
+    """Another daemon in its place; None where a service manager has started it."""
+    client.stop()
+    if before.supervised:
+        _wait_for_another(client, before)
+        return None
+    try:
+        return start_detached(loaded, context.environ, client.timeout_s)
+    except PegaflowError as error:
+        raise type(error)(f"the old daemon has ended, and {error}") from error
+
+
+@contextmanager
+def _one_after_another(socket: str, limit_s: float) -> Iterator[None]:
+    """Waits for the end of other restarts beside this socket: between two daemons there is none."""
+    try:
+        directory = os.open(Path(socket).parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        # No daemon is there either.
+        yield
+        return
+    try:
+        _lock(directory, socket, time.monotonic() + limit_s)
+        yield
+    finally:
+        os.close(directory)
+
+
+def _lock(directory: int, socket: str, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise CallTimeout(
+                    f"another restart of a daemon beside {socket} has not ended in time; give "
+                    "more with --timeout, or end it"
+                ) from None
+            time.sleep(_LOOK_AGAIN_S)
+        else:
+            return
 
 
 def _wait_for_another(client: "Client", before: "Status") -> None:

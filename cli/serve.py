@@ -10,9 +10,10 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.detach import Announcement, held_pid_file, start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Timeout, setting, timeout_seconds
 from pegaflow.cli.output import note, write_json, write_line
+from pegaflow.cli.waiting import waiting
 from pegaflow.config import SETTINGS, DaemonConfig, Loaded, load, suspicious_variables
 from pegaflow.models import Ready, parse
-from pegaflow.units import format_size
+from pegaflow.units import format_count, format_size
 from pegaflow.version import VERSION
 
 
@@ -66,7 +67,9 @@ def serve(
     for sentence in suspicious_variables(context.environ):
         note(context, sentence)
     if detach:
-        _announce(context, start_detached(loaded, context.environ, timeout_seconds(timeout)), json)
+        with waiting(context, "starting the daemon"):
+            started = start_detached(loaded, context.environ, timeout_seconds(timeout))
+        _announce(context, started, json)
     else:
         _run(context, loaded, json)
 
@@ -101,7 +104,7 @@ def _announce(context: AppContext, announcement: Announcement, json: bool) -> No
     )
     if ready.taken_over_blocks:
         taken_over = format_size(ready.taken_over_bytes)
-        text += f", {ready.taken_over_blocks:,} blocks ({taken_over}) taken over"
+        text += f", {format_count(ready.taken_over_blocks, 'block')} ({taken_over}) taken over"
     if announcement.log_file is not None:
         text += f", log {announcement.log_file}"
     write_line(context, text)

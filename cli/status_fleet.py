@@ -10,6 +10,7 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note, table, write_json, write_line, write_tables
 from pegaflow.cli.top.sources import remote_sources
+from pegaflow.cli.waiting import waiting
 from pegaflow.errors import PegaflowError
 from pegaflow.models import Status, parse
 from pegaflow.units import format_duration, format_size
@@ -43,7 +44,8 @@ def status_of_all(
 ) -> ExitCode:
     """Write the status of the daemon at each address; the exit code is of the worst."""
     sources = remote_sources(urls, timeout_s)
-    with ThreadPoolExecutor(max_workers=len(sources)) as pool:
+    asking = waiting(context, "asking the daemons")
+    with asking, ThreadPoolExecutor(max_workers=len(sources)) as pool:
         answers = list(pool.map(_ask, sources))
     if json:
         write_json(context, "fleet", {"hosts": [_document(answer) for answer in answers]})

@@ -10,6 +10,7 @@ import typer
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, setting, timeout_seconds
 from pegaflow.cli.output import write_json, write_line
+from pegaflow.cli.waiting import waiting
 from pegaflow.config import load, resolve_socket
 from pegaflow.errors import PegaflowError, Unreachable
 from pegaflow.models import Stopped
@@ -45,13 +46,14 @@ def stop(
     limit = timeout_seconds(timeout)
     client = context.connect(address, limit)
     remedy = _remedy(context.connect(address, min(limit, _LOOK_S)))
-    try:
-        stopped = client.stop(purge=purge)
-    except Unreachable:
-        if not purge:
-            raise
-        loaded = load({"pool_dir": pool_dir}, config=config, environ=context.environ)
-        stopped = _purge(client, loaded.config.pool_dir)
+    with waiting(context, "stopping the daemon, which finishes its transfers"):
+        try:
+            stopped = client.stop(purge=purge)
+        except Unreachable:
+            if not purge:
+                raise
+            loaded = load({"pool_dir": pool_dir}, config=config, environ=context.environ)
+            stopped = _purge(client, loaded.config.pool_dir)
     if json:
         write_json(context, "stopped", dataclasses.asdict(stopped))
     elif stopped.pid is None:

@@ -10,6 +10,7 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.detach import start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Socket
 from pegaflow.cli.output import note, write_json, write_line
+from pegaflow.cli.waiting import waiting
 from pegaflow.config import load, resolve_socket
 from pegaflow.engine_command import EngineCommand, plan, probe
 from pegaflow.errors import PegaflowError, Unreachable
@@ -95,7 +96,8 @@ def _meet_daemon(context: AppContext, socket: str, config: str | None, may_start
 
 def _start_daemon(context: AppContext, socket: str, config: str | None) -> None:
     loaded = load({"socket": socket}, config=config, environ=context.environ)
-    ready = start_detached(loaded, context.environ, _START_TIMEOUT_S).ready
+    with waiting(context, "starting the daemon"):
+        ready = start_detached(loaded, context.environ, _START_TIMEOUT_S).ready
     warn(context, ready)
     note(
         context,

@@ -17,7 +17,7 @@ from pegaflow.cli.options import (
     size_field,
 )
 from pegaflow.namespaces import parse_prefix
-from pegaflow.units import AMOUNT_FORM, format_duration, format_size
+from pegaflow.units import AMOUNT_FORM, format_count, format_duration, format_size
 
 _TIERS = ("ssd",)
 _ORDERS = ("recent", "frequent")
@@ -96,23 +96,21 @@ def warm(
 
 def _sentence(warmed: dict[str, Any]) -> str:
     if warmed["dry_run"]:
-        planned = f"{_blocks(warmed['planned_blocks'])} ({format_size(warmed['planned_bytes'])})"
-        text = f"{planned} would be loaded, as far as they find room"
+        planned = format_count(warmed["planned_blocks"], "block")
+        size = format_size(warmed["planned_bytes"])
+        text = f"{planned} ({size}) would be loaded, as far as there is room"
     else:
         rate = format_size(int(warmed["bytes"] / max(warmed["seconds"], 1e-3)))
+        loaded = format_count(warmed["blocks"], "block")
         text = (
-            f"{_blocks(warmed['blocks'])} ({format_size(warmed['bytes'])}) loaded within "
+            f"{loaded} ({format_size(warmed['bytes'])}) loaded within "
             f"{format_duration(warmed['seconds'])} ({rate}/s)"
         )
     others = [
-        f"{_blocks(warmed[f'{key}_blocks'])} {what}"
+        f"{format_count(warmed[f'{key}_blocks'], 'block')} {what}"
         for key, what in _OTHERS.items()
         if warmed[f"{key}_blocks"]
     ]
     if warmed["limited"]:
         others.append("the limit leaves out what would be next")
     return "; ".join([text, *([", ".join(others)] if others else [])])
-
-
-def _blocks(count: int) -> str:
-    return "1 block" if count == 1 else f"{count:,} blocks"

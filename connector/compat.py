@@ -123,7 +123,7 @@ def read_engine(vllm_config: Any, kv_cache_config: Any) -> EngineFacts:
 def hash_of_tokens(vllm_config: Any, tokens: Sequence[int]) -> bytes:
     """The hash that this engine gives a first block of ``tokens``.
 
-    Call it only after vLLM's engine has started: in vLLM 0.20 to 0.27 the seed is drawn then.
+    Call it only after vLLM's engine has started: in vLLM 0.20 to 0.28 the seed is drawn then.
     """
     from vllm.v1.core.kv_cache_utils import hash_block_tokens
 

@@ -24,7 +24,7 @@ print(json.dumps(versions))
 # What makes vLLM's module do something else than serve its default model.
 _SAYS_WHAT: Final = frozenset({"--model", "--config", "--help", "-h", "--version", "-v"})
 
-# Hashes of vLLM 0.20 to 0.26 differ from process to process without it.
+# Hashes of vLLM 0.20 to 0.28 differ from process to process without it.
 _HASH_SEED: Final = ("PYTHONHASHSEED", "0")
 
 

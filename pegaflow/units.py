@@ -72,6 +72,15 @@ def format_size(size: int) -> str:
     return f"{value:.1f}".removesuffix(".0") + f" {unit}iB"
 
 
+def format_count(count: int, noun: str) -> str:
+    """So many of something whose plural has an s more.
+
+    >>> format_count(1, "block"), format_count(1024, "block")
+    ('1 block', '1,024 blocks')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def parse_duration(text: str) -> float:
     """Seconds of a written duration; ``ValueError`` for anything else, negative values included.
 

@@ -12,7 +12,7 @@ from pegaflow.cli.options import ConfigFile, Json, Silence, Socket
 from pegaflow.cli.tier import evict
 from pegaflow.cli.tier.target import Path, Tier, held_bytes, name_of, target
 from pegaflow.tiers import parts_of
-from pegaflow.units import format_size
+from pegaflow.units import format_count, format_size
 
 
 def drain(
@@ -45,8 +45,8 @@ def drain(
 def _sentence(drained: dict[str, Any]) -> str:
     other = "written to ssd" if drained["tier"] == "memory" else "loaded into memory"
     copied = format_size(drained["copied_bytes"])
-    return f"{drained['copied_blocks']:,} blocks ({copied}) {other}; " + evict.sentence(
-        drained, _reason(drained)
+    return f"{format_count(drained['copied_blocks'], 'block')} ({copied}) {other}; " + (
+        evict.sentence(drained, _reason(drained))
     )
 
 
@@ -55,5 +55,5 @@ def _reason(drained: dict[str, Any]) -> str:
     if not no_room:
         return evict.IN_USE
     if no_room >= kept:
-        return "because ssd has no room for them"
-    return f"{no_room:,} of them because ssd has no room, the others {evict.IN_USE}"
+        return "ssd has no room"
+    return f"for {no_room:,} ssd has no room, the others are {evict.IN_USE}"

@@ -11,9 +11,9 @@ from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, amount_field
 from pegaflow.cli.tier.target import Path, Tier, held_bytes, name_of, target
 from pegaflow.tiers import parts_of
-from pegaflow.units import AMOUNT_FORM, format_size
+from pegaflow.units import AMOUNT_FORM, format_count, format_size
 
-IN_USE = "because they are in use or pinned"
+IN_USE = "in use or pinned"
 """Why blocks stay that were to go."""
 
 
@@ -45,8 +45,8 @@ def evict(
 
 def sentence(evicted: dict[str, Any], reason: str = IN_USE) -> str:
     """What went, and what stayed for which reason."""
-    text = f"{evicted['blocks']:,} blocks ({format_size(evicted['bytes'])}) evicted"
+    text = f"{format_count(evicted['blocks'], 'block')} ({format_size(evicted['bytes'])}) evicted"
     if evicted["kept_blocks"]:
         kept = format_size(evicted["kept_bytes"])
-        text += f"; {evicted['kept_blocks']:,} ({kept}) stay, {reason}"
+        text += f"; {format_count(evicted['kept_blocks'], 'block')} ({kept}) kept: {reason}"
     return text

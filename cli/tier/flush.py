@@ -9,7 +9,7 @@ from pegaflow.cli.daemon import daemon
 from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket
 from pegaflow.cli.tier.target import Tier, target
-from pegaflow.units import format_size
+from pegaflow.units import format_count, format_size
 
 
 def flush(
@@ -35,4 +35,5 @@ def flush(
 def _sentence(flushed: dict[str, Any]) -> str:
     if flushed["tier"] == "ssd":
         return "what was on its way to the disks is on them"
-    return f"{flushed['blocks']:,} blocks ({format_size(flushed['bytes'])}) written to ssd"
+    written = format_count(flushed["blocks"], "block")
+    return f"{written} ({format_size(flushed['bytes'])}) written to ssd"

@@ -12,7 +12,7 @@ from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, path_field
 from pegaflow.config.ssd import SsdPath
 from pegaflow.errors import ConfigError
 from pegaflow.tiers import parts_of
-from pegaflow.units import format_size
+from pegaflow.units import format_count, format_size
 
 
 def add(
@@ -82,14 +82,15 @@ def remove(
 
 
 def _added(added: dict[str, Any]) -> str:
-    blocks, size = f"{added['blocks']:,} blocks", format_size(added["bytes"])
+    blocks, size = format_count(added["blocks"], "block"), format_size(added["bytes"])
     text = f"{added['path']} is there, with {blocks} ({size})"
     if added["evicted_blocks"]:
-        text += f"; {added['evicted_blocks']:,} had no room and were evicted"
+        evicted = format_count(added["evicted_blocks"], "block")
+        text += f"; {evicted} had no room and went"
     return text
 
 
 def _removed(removed: dict[str, Any], delete_files: bool) -> str:
     fate = "deleted" if delete_files else "still in its files"
-    blocks = f"{removed['blocks']:,} blocks ({format_size(removed['bytes'])})"
+    blocks = f"{format_count(removed['blocks'], 'block')} ({format_size(removed['bytes'])})"
     return f"{removed['path']} is gone, with {blocks}, {fate}"

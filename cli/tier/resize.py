@@ -1,5 +1,6 @@
 """``pegaflow tier resize``."""
 
+import json as jsons
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from pegaflow.cli.operating import operate, tell, warn
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, size_field
 from pegaflow.cli.tier.target import Path, Tier, target
 from pegaflow.tiers import TierPart, parts_of
-from pegaflow.units import SIZE_FORM, format_size
+from pegaflow.units import SIZE_FORM, format_count, format_size
 
 
 def resize(
@@ -34,11 +35,15 @@ def resize(
     (tier, where), size_bytes = target(tier, path), size_field("SIZE", size)
     client = daemon(context, socket, config, timeout)
     (part,) = parts_of(client.status(), tier, where, single=True)
-    if size_bytes < part.capacity_bytes:
-        sizes = f"{format_size(part.capacity_bytes)} to {format_size(size_bytes)}"
+    fields: dict[str, Any] = {"tier": tier, "path": where, "size_bytes": size_bytes}
+    if size_bytes < part.capacity_bytes and not yes:
+        # Nobody is asked for what is not possible.
+        dry = fields | {"dry_run": True}
+        asked = operate(context, client, f"resize {part.name}", "tier-resize", dry)
+        smaller = format_size(jsons.loads(asked.text)["size_bytes"])
+        sizes = f"{format_size(part.capacity_bytes)} to {smaller}"
         loss = f"{part.name} shrinks from {sizes}; what does not fit is evicted"
         confirm(context, loss, part.name, yes=yes)
-    fields = {"tier": tier, "path": where, "size_bytes": size_bytes}
     resized = operate(context, client, f"resize {part.name}", "tier-resize", fields)
     result = tell(context, resized, lambda result: _sentence(part, size_bytes, result), json=json)
     warn(context, result)
@@ -51,5 +56,5 @@ def _sentence(part: TierPart, asked_bytes: int, resized: dict[str, Any]) -> str:
         why = "it has sizes of whole slabs only" if part.tier == "memory" else "another resize won"
         text += f"; {format_size(asked_bytes)} were asked for, {why}"
     if resized["evicted_blocks"]:
-        text += f", {resized['evicted_blocks']:,} blocks evicted"
+        text += f", {format_count(resized['evicted_blocks'], 'block')} evicted"
     return text

@@ -11,7 +11,7 @@ from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket
 from pegaflow.cli.tier.target import Path, Tier, name_of, target
 from pegaflow.tiers import parts_of
-from pegaflow.units import format_size
+from pegaflow.units import format_count, format_size
 
 
 def verify(
@@ -40,18 +40,18 @@ def verify(
 
 
 def _sentence(verified: dict[str, Any]) -> str:
-    unit = "pages" if verified["tier"] == "memory" else "blocks"
+    unit = "page" if verified["tier"] == "memory" else "block"
     text = (
-        f"{verified['verified']:,} {unit} ({format_size(verified['bytes'])}) are what was saved, "
-        f"{verified['corrupt']:,} are not and were dropped"
+        f"{format_count(verified['verified'], unit)} ({format_size(verified['bytes'])}) as saved, "
+        f"{verified['corrupt']:,} corrupt and dropped"
     )
     if verified["pending"]:
-        text += f", {verified['pending']:,} have no checksum yet"
+        text += f", {verified['pending']:,} without a checksum yet"
     paths = verified["paths"]
     return "\n".join([text, *map(_path, paths)]) if len(paths) > 1 else text
 
 
 def _path(path: dict[str, Any]) -> str:
-    text = f"{path['path']}: {path['verified']:,} ({format_size(path['bytes'])}) are"
-    text += f", {path['corrupt']:,} are not"
+    text = f"{path['path']}: {path['verified']:,} ({format_size(path['bytes'])}) as saved"
+    text += f", {path['corrupt']:,} corrupt"
     return text + (f"; not all was compared: {path['reason']}" if path["reason"] else "")

@@ -14,6 +14,7 @@ from pegaflow.cli.output import write_line
 from pegaflow.cli.trace.options import BlockTokens, SkipBad, SortTimes, TraceFile, read_options
 from pegaflow.cli.trace_reading import notes, reading_progress
 from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.units import format_count
 
 if TYPE_CHECKING:
     from pegaflow.planning.lines import Request
@@ -45,7 +46,8 @@ def convert(
     ):
         count = _write(out, file, requests)
     notes(context, read)
-    write_line(context, f"wrote {count:,} requests with blocks of {read.block_tokens} tokens")
+    tokens = format_count(read.block_tokens, "token")
+    write_line(context, f"wrote {format_count(count, 'request')} with blocks of {tokens}")
 
 
 def _write(out: Path, file: IO[str], requests: "Iterable[Request]") -> int:

@@ -20,7 +20,7 @@ from pegaflow.cli.trace.options import BlockTokens, SkipBad, SortTimes, TraceFil
 from pegaflow.cli.trace_reading import notes, reading_progress
 from pegaflow.config import resolve_socket
 from pegaflow.errors import ConfigError, PegaflowError
-from pegaflow.units import format_duration, format_size
+from pegaflow.units import format_count, format_duration, format_size
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -127,16 +127,18 @@ def _report(report: "ReplayReport") -> "Table":
     rows.add_row(
         "requests",
         f"{tally.requests:,} in {format_duration(report.seconds)} "
-        f"({document['requests_per_s']:g}/s) by {report.engines} engines, "
+        f"({document['requests_per_s']:g}/s) by {format_count(report.engines, 'engine')}, "
         f"{len(tally.failures)} failed, {tally.cut_requests} cut",
     )
     tiers = {"memory": tally.memory, "ssd": tally.ssd, "remote": tally.remote}
     parts = ", ".join(f"{report.percent(blocks):g}% {tier}" for tier, blocks in tiers.items())
-    rows.add_row("hits", f"{document['hit_percent']:g}% of {tally.requested:,} blocks: {parts}")
+    requested = format_count(tally.requested, "block")
+    rows.add_row("hits", f"{document['hit_percent']:g}% of {requested}: {parts}")
     for what, gb_s in (("loaded", "load_gb_s"), ("saved", "save_gb_s")):
         moved = format_size(document[f"{what}_bytes"])
         rows.add_row(what, f"{moved}, {document[gb_s]:g} GB/s")
-    rows.add_row("verified", f"{tally.loaded_blocks:,} blocks compared, {tally.wrong_blocks} wrong")
+    compared = format_count(tally.loaded_blocks, "block")
+    rows.add_row("verified", f"{compared} compared, {tally.wrong_blocks} wrong")
     for what in ("lookup", "load", "save", "late"):
         times = document[f"{what}_ms"]
         rows.add_row(

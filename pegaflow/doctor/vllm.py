@@ -12,7 +12,7 @@ from pegaflow.version import VERSION
 
 _OLDEST: Final = (0, 20)
 _NEWEST: Final = (0, 33)
-_FIXED_SEED: Final = (0, 28)
+_FIXED_SEED: Final = (0, 29)
 """From this version on hashes are the same without PYTHONHASHSEED."""
 
 _SEED: Final = "PYTHONHASHSEED"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from pegaflow.event_models import EventPage, LoggedEvent
 from pegaflow.models import parse
+from pegaflow.units import format_count
 
 
 class EventReader:
@@ -32,7 +33,7 @@ class EventReader:
             text = f"another start of the daemon answers, {page.boot_id}; its events follow"
             told.append(_own("restarted", text, page))
         if page.lost:
-            text = f"{page.lost:,} events are not kept any more"
+            text = f"{format_count(page.lost, 'event')} not kept any more"
             told.append(_own("lost", text, page))
         self.boot_id, self._last = page.boot_id, page.last
         return [*told, *page.events]

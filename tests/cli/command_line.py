@@ -134,10 +134,13 @@ class CommandLine:
     serve: Callable[[str, Callable[[str], None]], None] = _never_served
     sockets: list[tuple[str, float]] = field(default_factory=list)
     root: Path = Path("/")
+    is_terminal: bool = False
+    """Whether results are written to a terminal."""
 
     def __call__(self, *args: str, typed: str | None = None) -> Outcome:
         """Run ``pegaflow`` with ``args``, and ``typed`` at a terminal if there is one."""
-        out, err, programs = io.StringIO(), io.StringIO(), list[Program]()
+        out = Terminal() if self.is_terminal else io.StringIO()
+        err, programs = io.StringIO(), list[Program]()
 
         def execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
             programs.append(Program(list(argv), dict(environ)))

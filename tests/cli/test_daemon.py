@@ -64,7 +64,7 @@ def test_a_detached_daemon_has_a_pid_file_and_a_log(host: Host) -> None:
     assert not Path(ready["pid_file"]).exists()
 
 
-@pytest.mark.parametrize("name", ["other.sock", "x.pid", "x.log", "a.b.sock"])
+@pytest.mark.parametrize("name", ["other.sock", "daemon", "x.pid", "x.log", "a.b.sock"])
 def test_daemons_with_sockets_in_one_directory_share_no_file(host: Host, name: str) -> None:
     first = json.loads(host.run("serve", "--detach", "--json").stdout)
     other = {"PEGAFLOW_SOCKET": str(host.directory / name)}

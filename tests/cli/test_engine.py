@@ -13,7 +13,8 @@ from tests.fence.attached_engine import AttachedEngine
 from tests.fence.engine_memory import EngineMemory, Shape
 
 
-def _daemon(**results: Any) -> StandInDaemon:
+def three_engines(**results: Any) -> StandInDaemon:
+    """A daemon with three engines, which gives these results of operations."""
     (engine,) = status_document()["engines"]
     engines = [
         engine,
@@ -29,13 +30,13 @@ def _evicted(engine: str) -> dict[str, Any]:
 
 
 def test_people_see_each_engine(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon()
+    pegaflow.daemon = three_engines()
     outcome = pegaflow("engine", "list")
     assert (outcome.code, outcome.out, outcome.err) == (0, golden("engine_list.txt"), "")
 
 
 def test_scripts_see_each_engine(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon()
+    pegaflow.daemon = three_engines()
     document = pegaflow("engine", "list", "--json").json("engines")
     assert [engine["engine_id"] for engine in document["engines"]] == [
         "engine-a",
@@ -45,14 +46,14 @@ def test_scripts_see_each_engine(pegaflow: CommandLine) -> None:
 
 
 def test_evicting_is_confirmed_with_the_name(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon(**{"engine-evict": _evicted("engine-b-long-name")})
+    pegaflow.daemon = three_engines(**{"engine-evict": _evicted("engine-b-long-name")})
     outcome = pegaflow("engine", "evict", "engine-b", typed="engine-b-lon\n")
     assert outcome.code == 0
     assert outcome.err == (
-        "pegaflow: 2 sessions of engine engine-b-lon (some/model) end. Type engine-b-lon to do it: "
+        "pegaflow: engine engine-b-lon (some/model) loses 2 sessions. Type engine-b-lon to do it: "
     )
     assert outcome.out == (
-        "3 sessions of engine engine-b-long-name ended, with 1 leases; its blocks stay\n"
+        "3 sessions of engine engine-b-long-name ended, with 1 lease; its blocks stay\n"
     )
     assert pegaflow.daemon.operations == [
         {"operation": "engine-evict", "engine": "engine-b-long-name"}
@@ -60,14 +61,14 @@ def test_evicting_is_confirmed_with_the_name(pegaflow: CommandLine) -> None:
 
 
 def test_without_the_name_nothing_ends(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon(**{"engine-evict": _evicted("other")})
+    pegaflow.daemon = three_engines(**{"engine-evict": _evicted("other")})
     assert pegaflow("engine", "evict", "other", typed="yes\n").code == 1
     assert pegaflow("engine", "evict", "other").code == 2
     assert pegaflow.daemon.operations == []
 
 
 def test_scripts_get_the_result_as_it_came(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon(**{"engine-evict": _evicted("other")})
+    pegaflow.daemon = three_engines(**{"engine-evict": _evicted("other")})
     outcome = pegaflow("engine", "evict", "other", "--yes", "--json")
     assert outcome.json("operated") == _evicted("other")
 
@@ -82,7 +83,7 @@ def test_scripts_get_the_result_as_it_came(pegaflow: CommandLine) -> None:
 def test_a_name_that_is_none_says_which_there_are(
     pegaflow: CommandLine, name: str, said: str
 ) -> None:
-    pegaflow.daemon = _daemon()
+    pegaflow.daemon = three_engines()
     outcome = pegaflow("engine", "evict", name, "--yes")
     assert (outcome.code, outcome.err) == (1, f"pegaflow: {said}\n")
 

@@ -82,7 +82,7 @@ def test_what_is_not_asked_for_is_left_out(
 def test_what_is_lost_is_told_whatever_is_asked_for(pegaflow: CommandLine) -> None:
     pegaflow.daemon = LoggingDaemon("/unused", lost=2)
     outcome = pegaflow("events", "--json", "--kind", "daemon")
-    assert _texts(outcome.out) == ["2 events are not kept any more"]
+    assert _texts(outcome.out) == ["2 events not kept any more"]
 
 
 def test_following_waits_for_more_until_ctrl_c(pegaflow: CommandLine) -> None:

@@ -61,8 +61,7 @@ def test_evicting_names_what_goes_and_is_confirmed(pegaflow: CommandLine) -> Non
         "Type abababababab to do it: "
     )
     assert outcome.out == (
-        "99 blocks (99 MiB) evicted from memory, 9 (9 MiB) from ssd; "
-        "1 (4 B) stay, because they are in use\n"
+        "99 blocks (99 MiB) evicted from memory, 9 (9 MiB) from ssd; 1 block (4 B) kept: in use\n"
     )
     assert pegaflow.daemon.operations == [{"operation": "namespace-evict", "namespace": A}]
 

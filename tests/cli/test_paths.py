@@ -58,9 +58,9 @@ def test_a_drain_is_confirmed_by_name(
 @pytest.mark.parametrize(
     ("no_room", "reason"),
     [
-        (0, "because they are in use or pinned"),
-        (2, "2 of them because ssd has no room, the others because they are in use or pinned"),
-        (3, "because ssd has no room for them"),
+        (0, "in use or pinned"),
+        (2, "for 2 ssd has no room, the others are in use or pinned"),
+        (3, "ssd has no room"),
     ],
 )
 def test_a_drain_says_why_blocks_stay(pegaflow: CommandLine, no_room: int, reason: str) -> None:
@@ -69,7 +69,7 @@ def test_a_drain_says_why_blocks_stay(pegaflow: CommandLine, no_room: int, reaso
     pegaflow.daemon = _daemon(**{"tier-drain": drained})
     outcome = pegaflow("tier", "drain", "memory", "--yes")
     assert outcome.code == 0
-    assert outcome.out.endswith(f"9 blocks (9 MiB) evicted; 3 (3 MiB) stay, {reason}\n")
+    assert outcome.out.endswith(f"9 blocks (9 MiB) evicted; 3 blocks (3 MiB) kept: {reason}\n")
 
 
 def _drained(tier: str, no_room: int, **evicted: int) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def test_a_path_is_made_smaller_with_yes_only(pegaflow: CommandLine) -> None:
     there = {"blocks": 725, "bytes": 725 * MIB, "evicted_blocks": 2200, "warnings": []}
     result = operated("tier-add-path", path="/mnt/c", **there)
     pegaflow.daemon = _daemon(**{"tier-add-path": result})
-    said = "/mnt/c is there, with 725 blocks (725 MiB); 2,200 had no room and were evicted\n"
+    said = "/mnt/c is there, with 725 blocks (725 MiB); 2,200 blocks had no room and went\n"
     assert pegaflow("tier", "add-path", "/mnt/c=1GiB", "--yes").out == said
     assert [request["evict"] for request in pegaflow.daemon.operations] == [True]
 

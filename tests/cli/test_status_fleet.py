@@ -15,7 +15,7 @@ from tests.observe.http_daemon import http_daemon
 from tests.observe.samples import sample
 
 
-class _Fixed(ScriptedSource):
+class Fixed(ScriptedSource):
     """A daemon with the status of the tests' documents."""
 
     def __init__(self, state: str) -> None:
@@ -29,13 +29,13 @@ class _Fixed(ScriptedSource):
 
 @pytest.fixture
 def ready() -> Iterator[str]:
-    with http_daemon(_Fixed("ready")) as url:
+    with http_daemon(Fixed("ready")) as url:
         yield url
 
 
 @pytest.fixture
 def degraded() -> Iterator[str]:
-    with http_daemon(_Fixed("degraded")) as url:
+    with http_daemon(Fixed("degraded")) as url:
         yield url
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pegaflow.errors import ConfigError
 from tests.cli.command_line import CommandLine, StandInDaemon
 from tests.cli.documents import operated, ssd_path, status_document
 from tests.cli.golden import golden
@@ -52,7 +53,13 @@ def test_a_daemon_without_ssd_has_one_tier(pegaflow: CommandLine) -> None:
 
 
 def test_a_larger_size_needs_no_confirmation(pegaflow: CommandLine) -> None:
-    sizes = {"before_bytes": 1 << 30, "size_bytes": 2 << 30, "moved_blocks": 0, "evicted_blocks": 0}
+    sizes = {
+        "dry_run": False,
+        "before_bytes": 1 << 30,
+        "size_bytes": 2 << 30,
+        "moved_blocks": 0,
+        "evicted_blocks": 0,
+    }
     pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes, warnings=[])})
     outcome = pegaflow("tier", "resize", "memory", "2GiB")
     assert (outcome.code, outcome.err) == (0, "")
@@ -62,8 +69,21 @@ def test_a_larger_size_needs_no_confirmation(pegaflow: CommandLine) -> None:
     ]
 
 
+def test_nobody_is_asked_for_a_size_that_is_not_possible(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = _daemon(**{"tier-resize": ConfigError("the pool size is 1 bytes")})
+    outcome = pegaflow("tier", "resize", "memory", "1", typed="memory\n")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "pegaflow: the pool size is 1 bytes\n"
+
+
 def test_a_smaller_size_is_confirmed_by_name(pegaflow: CommandLine) -> None:
-    sizes = {"before_bytes": 1 << 30, "size_bytes": 1 << 29, "moved_blocks": 3, "evicted_blocks": 7}
+    sizes = {
+        "dry_run": False,
+        "before_bytes": 1 << 30,
+        "size_bytes": 1 << 29,
+        "moved_blocks": 3,
+        "evicted_blocks": 7,
+    }
     pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes, warnings=[])})
     outcome = pegaflow("tier", "resize", "memory", "512MiB", typed="memory\n")
     assert outcome.code == 0
@@ -72,10 +92,17 @@ def test_a_smaller_size_is_confirmed_by_name(pegaflow: CommandLine) -> None:
         "Type memory to do it: "
     )
     assert outcome.out == "memory has 512 MiB, before 1 GiB, 7 blocks evicted\n"
+    assert [one.get("dry_run", False) for one in pegaflow.daemon.operations] == [True, False]
 
 
 def test_a_size_that_is_rounded_is_said(pegaflow: CommandLine) -> None:
-    sizes = {"before_bytes": 1 << 30, "size_bytes": 3 << 20, "moved_blocks": 0, "evicted_blocks": 7}
+    sizes = {
+        "dry_run": False,
+        "before_bytes": 1 << 30,
+        "size_bytes": 3 << 20,
+        "moved_blocks": 0,
+        "evicted_blocks": 7,
+    }
     pegaflow.daemon = _daemon(**{"tier-resize": operated("tier-resize", **sizes, warnings=[])})
     outcome = pegaflow("tier", "resize", "memory", "3.3MiB", "--yes")
     assert outcome.out == (
@@ -102,9 +129,7 @@ def test_without_a_terminal_it_must_be_said_beforehand(pegaflow: CommandLine) ->
     assert pegaflow.daemon.operations == []
     outcome = pegaflow("tier", "evict", "memory", "50%", "--yes")
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out == (
-        "5 blocks (5 MiB) evicted; 2 (2 MiB) stay, because they are in use or pinned\n"
-    )
+    assert outcome.out == ("5 blocks (5 MiB) evicted; 2 blocks (2 MiB) kept: in use or pinned\n")
 
 
 def test_an_ssd_path_is_confirmed_by_its_path(pegaflow: CommandLine) -> None:
@@ -171,8 +196,8 @@ def test_without_a_daemon_it_is_unreachable(pegaflow: CommandLine, command: list
 @pytest.mark.parametrize(
     ("found", "code", "said"),
     [
-        ({"corrupt": 0, "pending": 0}, 0, "64 pages (64 MiB) are what was saved, 0 are not"),
-        ({"corrupt": 2, "pending": 3}, 5, "2 are not and were dropped, 3 have no checksum yet"),
+        ({"corrupt": 0, "pending": 0}, 0, "64 pages (64 MiB) as saved, 0 corrupt"),
+        ({"corrupt": 2, "pending": 3}, 5, "2 corrupt and dropped, 3 without a checksum yet"),
     ],
 )
 def test_verifying_says_what_it_found(
@@ -196,13 +221,13 @@ def test_verifying_says_of_each_path_what_it_has(pegaflow: CommandLine) -> None:
         outcome = pegaflow("tier", "verify", "ssd")
         assert outcome.code == code
         lines = outcome.out.splitlines()
-        assert lines[1] == "/mnt/a: 5 (5 MiB) are, 0 are not"
+        assert lines[1] == "/mnt/a: 5 (5 MiB) as saved, 0 corrupt"
         reason = "; not all was compared: it is gone" if code else ""
-        assert lines[2] == "/mnt/b: 0 (0 B) are, 0 are not" + reason
+        assert lines[2] == "/mnt/b: 0 (0 B) as saved, 0 corrupt" + reason
 
 
 def test_a_resize_of_a_path_that_another_one_overtook_says_so(pegaflow: CommandLine) -> None:
-    sizes = {"before_bytes": 10 << 30, "size_bytes": 30 << 30, "moved_blocks": 0}
+    sizes = {"dry_run": False, "before_bytes": 10 << 30, "size_bytes": 30 << 30, "moved_blocks": 0}
     result = operated("tier-resize", **sizes, evicted_blocks=0, warnings=[])
     pegaflow.daemon = _daemon(**{"tier-resize": result})
     outcome = pegaflow("tier", "resize", "ssd", "20GiB", "--path", "/mnt/a")
@@ -210,7 +235,7 @@ def test_a_resize_of_a_path_that_another_one_overtook_says_so(pegaflow: CommandL
 
 
 def test_a_resize_says_what_the_file_system_lacks(pegaflow: CommandLine) -> None:
-    sizes = {"before_bytes": 10 << 30, "size_bytes": 1 << 50, "moved_blocks": 0}
+    sizes = {"dry_run": False, "before_bytes": 10 << 30, "size_bytes": 1 << 50, "moved_blocks": 0}
     result = operated("tier-resize", **sizes, evicted_blocks=0, warnings=["/mnt/a is too small"])
     pegaflow.daemon = _daemon(**{"tier-resize": result})
     outcome = pegaflow("tier", "resize", "ssd", "1PiB", "--path", "/mnt/a")

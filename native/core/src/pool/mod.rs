@@ -12,9 +12,9 @@ mod leftover;
 mod machine;
 mod names;
 mod nodes;
-mod numa;
 mod page;
 mod place;
+mod placement;
 mod region;
 mod resize;
 mod rule_table;
@@ -27,8 +27,8 @@ mod tests;
 
 pub use check::check;
 pub use kind::PoolKind;
-pub use numa::NodeBytes;
 pub use page::PagePtr;
+pub use placement::NodeBytes;
 
 pub(crate) use fsck::Survey;
 pub(crate) use rule_table::{Rule, RuleTable};

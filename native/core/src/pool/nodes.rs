@@ -99,7 +99,7 @@ fn nodes_of_gpus(sys: &Path) -> BTreeSet<usize> {
 }
 
 /// A list of numbers and ranges, as sysfs has them; empty when it cannot be read.
-fn list_in(path: &Path) -> BTreeSet<usize> {
+pub(super) fn list_in(path: &Path) -> BTreeSet<usize> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let ranges = text.trim().split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,9 +1,10 @@
 //! On which NUMA nodes the pool's memory is.
 
 use std::ffi::{c_int, c_void};
-use std::fs;
+use std::path::Path;
 use std::ptr;
 
+use super::nodes::list_in;
 use super::{PagePtr, Pool};
 
 /// The nodes that have memory or processors now, such as `0-1,3`.
@@ -28,8 +29,9 @@ impl Pool {
     /// On several nodes they may add up to less than is ready: memory that this process has not mapped yet is on none.
     pub(crate) fn nodes(&self) -> Vec<NodeBytes> {
         let ready = self.growth.lock().ready_bytes;
-        let online = fs::read_to_string(ONLINE).unwrap_or_default();
-        match *node_numbers(&online) {
+        let online = list_in(Path::new(ONLINE)).into_iter();
+        let online: Vec<u32> = online.filter_map(|node| u32::try_from(node).ok()).collect();
+        match *online {
             [] => Vec::new(),
             [node] => vec![NodeBytes { node, bytes: ready }],
             ref nodes => {
@@ -38,15 +40,6 @@ impl Pool {
             }
         }
     }
-}
-
-/// The numbers in a list such as `0-1,3`.
-pub(super) fn node_numbers(list: &str) -> Vec<u32> {
-    let ranges = list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
-    });
-    ranges.flatten().collect()
 }
 
 /// Offsets of pages all over the first bytes, at no regular distance: memory may be spread over nodes regularly.

@@ -3,15 +3,7 @@ use std::ptr::NonNull;
 use proptest::prelude::*;
 
 use crate::pool::PagePtr;
-use crate::pool::numa::{NodeBytes, by_node, node_numbers, places, sampled};
-
-#[test]
-fn the_kernel_s_list_of_nodes_is_read() {
-    assert_eq!(node_numbers("0\n"), [0]);
-    assert_eq!(node_numbers("0-1,3\n"), [0, 1, 3]);
-    assert!(node_numbers("").is_empty());
-    assert!(node_numbers("no list").is_empty());
-}
+use crate::pool::placement::{NodeBytes, by_node, places, sampled};
 
 #[test]
 fn bytes_are_shared_by_where_the_sampled_pages_are() {
