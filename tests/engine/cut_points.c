@@ -5,16 +5,15 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "control_file.h"
 
 struct control {
     _Atomic int64_t left; /* bytes until the cut; below 0: none */
@@ -25,14 +24,7 @@ static struct control *control;
 
 __attribute__((constructor)) static void map_control(void)
 {
-    const char *path = getenv("CUT_POINTS");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return;
-    void *mapped = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (mapped != MAP_FAILED)
-        control = mapped;
+    control = map_control_file("CUT_POINTS", sizeof *control);
 }
 
 static int is_daemon_socket(int fd)

@@ -6,17 +6,16 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "../engine/control_file.h"
 
 struct control {
     _Atomic uint64_t stop_at; /* 0: only count */
@@ -28,14 +27,7 @@ static struct control *control;
 
 __attribute__((constructor)) static void map_control(void)
 {
-    const char *path = getenv("STOP_POINTS");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return;
-    void *mapped = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (mapped != MAP_FAILED)
-        control = mapped;
+    control = map_control_file("STOP_POINTS", sizeof *control);
 }
 
 static void step(void)

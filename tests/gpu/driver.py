@@ -2,27 +2,12 @@
 
 import ctypes
 import os
+from pathlib import Path
 from typing import Final
 
 ON_GPU: Final = "PEGAFLOW_TEST_GPU" in os.environ
 
-_SPIN: Final = b"""
-.version 7.0
-.target sm_75
-.address_size 64
-.visible .entry spin(.param .u64 nanoseconds) {
-    .reg .u64 %rd<5>;
-    .reg .pred %p;
-    ld.param.u64 %rd1, [nanoseconds];
-    mov.u64 %rd2, %globaltimer;
-AGAIN:
-    mov.u64 %rd3, %globaltimer;
-    sub.u64 %rd4, %rd3, %rd2;
-    setp.lt.u64 %p, %rd4, %rd1;
-    @%p bra AGAIN;
-    ret;
-}
-"""
+_SPIN: Final = Path(__file__).with_name("spin.ptx").read_bytes()
 """A kernel that waits by the GPU's clock."""
 
 

@@ -13,23 +13,7 @@ use cudarc::driver::sys::{
 use crate::stand_in;
 
 /// Waits for so many nanoseconds by the GPU's clock.
-const SPIN: &str = "
-.version 7.0
-.target sm_75
-.address_size 64
-.visible .entry spin(.param .u64 nanoseconds) {
-    .reg .u64 %rd<5>;
-    .reg .pred %p;
-    ld.param.u64 %rd1, [nanoseconds];
-    mov.u64 %rd2, %globaltimer;
-AGAIN:
-    mov.u64 %rd3, %globaltimer;
-    sub.u64 %rd4, %rd3, %rd2;
-    setp.lt.u64 %p, %rd4, %rd1;
-    @%p bra AGAIN;
-    ret;
-}
-";
+const SPIN: &str = include_str!("../../../../tests/gpu/spin.ptx");
 
 fn ok(result: CUresult) {
     assert_eq!(result, CUresult::CUDA_SUCCESS);
