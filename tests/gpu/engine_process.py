@@ -123,6 +123,9 @@ class Commands:
     def revoke(self, transfer: int) -> bool:
         return self._engine.worker.revoke(transfer)
 
+    def is_scattering(self) -> bool:
+        return self._engine.worker.counters()["scattering"] > 0
+
     def wait_end(self, transfer: int) -> dict[str, Any]:
         end = self._engine.wait_end(transfer, TRANSFER_S)
         return {"ok": end.ok, "seconds": end.seconds, "message": end.message}

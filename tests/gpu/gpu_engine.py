@@ -51,6 +51,10 @@ class GpuEngine(LineProcess):
         names = [hash.hex() for hash in hashes]
         return int(self.ask("start_load", hashes=names, blocks=list(blocks), point=point))
 
+    def is_scattering(self) -> bool:
+        """Whether a kernel of the engine spreads a load's bytes out of the ring, or waits to."""
+        return bool(self.ask("is_scattering"))
+
     def wait_end(self, transfer: int) -> dict[str, Any]:
         """Wait for a transfer: ok, seconds and message of its end."""
         end: dict[str, Any] = self.ask("wait_end", transfer=transfer)

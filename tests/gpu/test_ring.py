@@ -39,11 +39,6 @@ def _shown(daemon: DaemonProcess) -> dict[str, Any]:
     return dict(shown)
 
 
-def _loads_that_ended(daemon: DaemonProcess) -> bool:
-    loads = daemon.status()["loads"]
-    return bool(loads["transfers"] > 0 and loads["in_flight"] == 0)
-
-
 def test_more_blocks_than_the_ring_holds_come_back_as_they_were_saved(
     environment: Mapping[str, str],
 ) -> None:
@@ -86,7 +81,7 @@ def test_a_load_whose_bytes_are_in_the_ring_ends_well_without_the_daemon(
         engine.save(hashes, BLOCKS)
         engine.fill_later(7, LATER_MS)
         transfer = engine.start_load(hashes, OTHERS, engine.mark())
-        wait_until(lambda: _loads_that_ended(daemon), "the bytes are in the ring", MINUTE_S)
+        wait_until(engine.is_scattering, "the bytes are in the ring", MINUTE_S)
         daemon.kill()
         end = engine.wait_end(transfer)
         assert end["ok"], end
@@ -101,9 +96,8 @@ def test_blocks_are_not_free_before_the_engines_own_kernel_has_written_them(
         engine.save(hashes, BLOCKS)
         engine.fill_later(7, 5 * LATER_MS)
         transfer = engine.start_load(hashes, OTHERS, engine.mark())
-        wait_until(lambda: _loads_that_ended(daemon), "the bytes are in the ring", MINUTE_S)
-        # The kernel waits in the stream: the client was told a moment after the daemon counted.
-        wait_until(lambda: not engine.revoke(transfer) or None, "the kernel is launched", 1)
+        wait_until(engine.is_scattering, "the bytes are in the ring", MINUTE_S)
+        assert not engine.revoke(transfer)
         engine.wait_end(transfer)
         assert engine.digests(OTHERS) == saved
 

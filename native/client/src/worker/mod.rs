@@ -306,7 +306,8 @@ impl WorkerClient {
         Ok(self.shared.lock().last_error.clone())
     }
 
-    /// Counts by name; `in_flight` is a gauge, the others only grow.
+    /// Counts by name; `in_flight` and `scattering` (loads whose bytes a kernel spreads out of the ring) are gauges, the others
+    /// only grow.
     pub fn counters(&self) -> Result<Vec<(&'static str, u64)>> {
         self.background.check_process()?;
         let state = self.shared.lock();
@@ -322,6 +323,7 @@ impl WorkerClient {
             ("revokes", counters.revokes),
             ("attaches", state.attaches),
             ("in_flight", state.transfers.in_flight() as u64),
+            ("scattering", state.transfers.scattering() as u64),
         ])
     }
 

@@ -194,6 +194,15 @@ impl Transfers {
         self.active.len()
     }
 
+    /// How many of them have a kernel under way that spreads their bytes.
+    pub(super) fn scattering(&self) -> usize {
+        let is_scattering = |active: &&Active| match &active.fence {
+            Fence::Ring(ring) => ring.is_scattering(),
+            Fence::Grant(_) => false,
+        };
+        self.active.values().filter(is_scattering).count()
+    }
+
     /// The ends since the last call.
     pub(super) fn take_ended(&mut self) -> Vec<TransferEnd> {
         mem::take(&mut self.ended)

@@ -102,6 +102,11 @@ impl RingTransfer {
         !state.is_revoked
     }
 
+    /// Whether a kernel spreads blocks, or is about to.
+    pub(in crate::worker) fn is_scattering(&self) -> bool {
+        self.state.lock().scatters > 0
+    }
+
     /// The kernel has ended.
     pub(super) fn end_scatter(&self) {
         self.state.lock().scatters -= 1;

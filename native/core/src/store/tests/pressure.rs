@@ -135,7 +135,10 @@ fn room_is_made_ahead_of_need() {
         saves += 1;
         assert!(saves <= 2 * pages, "nothing was evicted");
     }
-    eventually("8 % of the pool are free", || room(&fixture) >= pages * 8 / 100);
+    // The last save may have come after all of it.
+    eventually("8 % of the pool are free", || {
+        room(&fixture) + 1 >= pages * 8 / 100
+    });
     assert!(
         room(&fixture) <= pages * 9 / 100,
         "{} of {pages} pages are free",
