@@ -4,7 +4,7 @@ import dataclasses
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -12,6 +12,7 @@ from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
@@ -24,6 +25,7 @@ from pegaflow.observe.source import Source
 from pegaflow.observe.thresholds import DEFAULTS, Threshold
 from pegaflow.tui import bars, evicting
 from pegaflow.tui.fleet import FleetPanel
+from pegaflow.tui.fleet_log import FleetLogPanel
 from pegaflow.tui.glyphs import ASCII, UNICODE
 from pegaflow.tui.grid import PanelGrid
 from pegaflow.tui.host import Host
@@ -41,7 +43,19 @@ INTERVALS_S: Final = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _CPU_WINDOW_S: Final = 5.0
 """What the dashboard's own cost is measured over."""
 
+_LOW: Final = 30
+"""Below so many lines less is shown of each panel, so that there are more of them."""
+
+_PADDING: Final = 2
+"""Cells beside the text of a line."""
+
 THEMES: Final = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light")
+
+
+class Ground(Screen[None]):
+    """What is behind the panels."""
+
+    BLANK = True
 
 
 class TopApp(App[None]):
@@ -79,8 +93,7 @@ class TopApp(App[None]):
     ) -> None:
         super().__init__()
         self.animation_level = "none"
-        self.HORIZONTAL_BREAKPOINTS = [(0, "-one"), (76, "-two"), (160, "-four")]
-        self._is_composed = False
+        self._grid: PanelGrid | None = None
         self.hosts = [Host(source.host, thresholds) for source in sources]
         self.preferences = Preferences(glyphs=ASCII if ascii_only else UNICODE)
         self.interval_s = interval_s
@@ -90,6 +103,9 @@ class TopApp(App[None]):
         self._operators = dict(operators or {})
         self._hidden: set[str] = set()
         self._panels: list[Panel] = []
+        self._lines: dict[str, bars.Line | bars.Banner] = {}
+        self._is_compact: bool | None = None
+        """What the user wants; None: as the terminal has room."""
         self._keys = checked_keymap(keymap or {}, (*self.SHOWN_KEYS, *PANEL_KEYS))
         self._first_theme = theme or THEMES[0]
         if self._first_theme not in THEMES:
@@ -108,16 +124,22 @@ class TopApp(App[None]):
         """The daemon that is shown; the first one for the fleet."""
         return self.hosts[max(self.shown - 1, 0)]
 
+    def get_default_screen(self) -> Screen[None]:
+        """A screen that has nothing to draw itself."""
+        return Ground(id="_default")
+
     def compose(self) -> ComposeResult:
         """Bars above and below, the panels between."""
         yield bars.Line("header")
         yield bars.Line("host")
-        if len(self.hosts) > 1:
-            yield bars.Line("tabs")
+        yield bars.Line("tabs")
         yield bars.Banner("banner")
+        yield bars.Banner("alert")
+        yield bars.Banner("empty")
         with PanelGrid(id="panels"):
             if len(self.hosts) > 1:
                 yield FleetPanel(self.hosts)
+                yield FleetLogPanel(self.hosts)
             for key, panel in PANELS.items():
                 yield panel(key.upper())
         yield bars.Line("advice")
@@ -130,10 +152,11 @@ class TopApp(App[None]):
         self.set_keymap(self._keys)
         self.screen.set_class(self.preferences.glyphs is ASCII, "-ascii")
         self.query_one("#filter").display = False
+        self._grid = self.query_one(PanelGrid)
         self._panels = list(self.query(Panel))
-        for panel in self._panels:
-            panel.set_class(panel.WIDE, "-wide")
-        self._is_composed = True
+        self._lines = {str(line.id): line for line in self.query(bars.Line)}
+        self._lines |= {str(line.id): line for line in self.query(bars.Banner)}
+        self._lines["tabs"].display = len(self.hosts) > 1
         self.redraw()
         if self._polls:
             self.set_interval(1.0, self._tick)
@@ -145,9 +168,17 @@ class TopApp(App[None]):
         for poller in self._pollers:
             poller.stop()
 
-    def on_resize(self) -> None:
-        """Advice is as wide as the terminal."""
+    def on_resize(self, event: Resize) -> None:
+        """Bars are as wide as the terminal, and a low one shows less of each panel at first."""
+        if self._is_compact is None:
+            is_low = event.size.height < _LOW
+            self.preferences = dataclasses.replace(self.preferences, compact=is_low)
         self.redraw()
+
+    @on(PanelGrid.Moved)
+    def draw_after_scrolling(self) -> None:
+        """Draw what came while nobody could see it."""
+        self.call_after_refresh(self.redraw)
 
     @on(Received)
     def receive(self, message: Received) -> None:
@@ -158,51 +189,74 @@ class TopApp(App[None]):
 
     def redraw(self) -> None:
         """Show what is known now."""
-        if not self._is_composed:
+        if self._grid is None:
             return
-        at, host = self._clock(), self.host
+        at = self._clock()
+        shown = self.hosts if self.shown == 0 else [self.host]
+        views = (host.view(self.preferences) for host in shown)
+        view = next((one for one in views if one is not None), None)
+        wanted = {panel for panel in self._panels if view and self._is_wanted(panel, view)}
         self._draw_bars(at)
-        view = host.view(self.preferences)
-        if view is None:
-            return
+        self._lines["empty"].show(self._empty(view, wanted))
+        self._grid.display = bool(wanted)
+        sight, maximised = self._grid.content_region, self.screen.maximized
         for panel in self._panels:
-            is_wanted = self._is_wanted(panel, view)
+            is_wanted = panel in wanted
             if panel.display != is_wanted:
                 panel.display = is_wanted
             if isinstance(panel, FleetPanel):
                 panel.at = at
-            if is_wanted:
-                panel.show(view)
+            panel.is_maximised = panel is maximised
+            if view is not None and is_wanted:
+                panel.show(view, is_seen=panel.is_maximised or panel.region.overlaps(sight))
+
+    def _empty(self, view: View | None, wanted: Collection[Panel]) -> Content:
+        """What is said in place of panels."""
+        if view is None:
+            return bars.waiting(self.hosts if self.shown == 0 else [self.host], self.interval_s)
+        if wanted:
+            return Content("")
+        if self.preferences.faults_only:
+            return Content("Nothing is at fault; z shows all.")
+        return Content("All panels are hidden; their keys show them, ? says which.")
 
     def _is_wanted(self, panel: Panel, view: View) -> bool:
-        if self.shown == 0 or isinstance(panel, FleetPanel):
-            return self.shown == 0 and isinstance(panel, FleetPanel)
-        is_quiet = view.level(panel.NAME) == "ok" and not isinstance(panel, TablePanel)
-        return panel.NAME not in self._hidden and not (self.preferences.faults_only and is_quiet)
+        if (self.shown == 0) != panel.IS_OF_FLEET:
+            return False
+        if panel.NAME in self._hidden:
+            return False
+        return not self.preferences.faults_only or not panel.is_quiet(view)
 
     def _draw_bars(self, at: float) -> None:
-        host, glyphs = self.host, self.preferences.glyphs
-        age_s = host.age_s(at)
-        line = self.query_one
+        host, glyphs, width = self.host, self.preferences.glyphs, self.size.width - _PADDING
+        cost = self.cost_line()
         if self.shown:
-            who, where = bars.header(host, age_s, glyphs), bars.host_line(host.now, glyphs)
+            age_s = host.age_s(at)
+            lines = {
+                "header": bars.header(host, age_s, glyphs, width, cost),
+                "host": bars.host_line(host.now, glyphs, width),
+                "banner": bars.banner(host, age_s) if host.now else Content(""),
+                "alert": bars.alert(host.now.alerts if host.now and not host.error else ()),
+                "advice": bars.advice(host, width, glyphs),
+            }
         else:
-            who, where = bars.fleet_header(self.hosts, glyphs), Content("")
-        line("#header", bars.Line).show(who + self.cost_line())
-        line("#host", bars.Line).show(where)
-        if len(self.hosts) > 1:
-            line("#tabs", bars.Line).show(bars.tabs(self.hosts, self.shown))
-        wrong = bars.banner(host, age_s)
-        line("#banner").display = wrong is not None
-        line("#banner", bars.Banner).show(wrong or Content(""))
-        line("#advice", bars.Line).show(bars.advice(host))
-        line("#hints", bars.Line).show(bars.hints(self._restrictions()))
+            lines = {
+                "header": bars.fleet_header(self.hosts, glyphs, width, cost),
+                "host": bars.fleet_line(self.hosts, glyphs, width),
+                "banner": bars.fleet_banner(self.hosts, lambda one: one.age_s(at)),
+                "alert": bars.alert(bars.fleet_alerts(self.hosts)),
+                "advice": Content(""),
+            }
+        lines["hints"] = bars.hints(self._restrictions(), width, has_several=len(self.hosts) > 1)
+        lines["tabs"] = bars.tabs(self.hosts, self.shown, width)
+        for name, content in lines.items():
+            self._lines[name].show(content)
 
     def cost_line(self) -> Content:
         """How often daemons are read, and what that costs."""
-        return bars.cost(self.interval_s, self._own_cpu, self.preferences.glyphs)
+        return bars.cost(self.interval_s, self._own_cpu)
 
-    def _restrictions(self) -> list[str]:
+    def _restrictions(self) -> tuple[str, ...]:
         """What the view leaves out, and the keys that end that."""
         preferences = self.preferences
         modes = {
@@ -211,7 +265,7 @@ class TopApp(App[None]):
             f"FILTER {preferences.filter.text}, Esc clears": bool(preferences.filter.text),
             "SINCE R, Esc ends": self.host.history.is_reset,
         }
-        return [mode for mode, is_on in modes.items() if is_on]
+        return tuple(mode for mode, is_on in modes.items() if is_on)
 
     def _tick(self) -> None:
         """Ages grow, also of what is paused or does not come."""
@@ -283,7 +337,8 @@ class TopApp(App[None]):
 
     def action_compact(self) -> None:
         """Show less of each panel, or all."""
-        self._prefer(compact=not self.preferences.compact)
+        self._is_compact = not self.preferences.compact
+        self._prefer(compact=self._is_compact)
 
     def action_sort(self) -> None:
         """Sort the table with the focus, else all."""
@@ -309,6 +364,18 @@ class TopApp(App[None]):
         else:
             self.notify("Tab to a panel first", timeout=3)
         self.call_after_refresh(self.redraw)
+
+    def action_step(self, step: int) -> None:
+        """Give the focus to the panel before or after the one that has it."""
+        if step > 0:
+            self.screen.focus_next(Panel)
+        else:
+            self.screen.focus_previous(Panel)
+
+    def action_scroll(self, lines: int) -> None:
+        """Show what is above or below, where the focus is on no row."""
+        if self._grid is not None and not isinstance(self.focused, TablePanel):
+            self._grid.scroll_relative(y=lines, animate=False)
 
     def action_panel(self, name: str) -> None:
         """Show or hide a panel."""
@@ -381,9 +448,9 @@ class TopApp(App[None]):
 
     @on(TablePanel.Opened)
     def open_row(self, event: TablePanel.Opened) -> None:
-        """Show all of a row; of the fleet's, the daemon itself."""
-        if self.shown == 0:
-            names = [host.name for host in self.hosts]
+        """Show all of a row; of the fleet's daemons, the daemon itself."""
+        names = [host.name for host in self.hosts]
+        if self.shown == 0 and event.title in names:
             self._show_tab(names.index(event.title) + 1)
         else:
             self.push_screen(facts_page(event.title, event.facts))

@@ -1,17 +1,24 @@
 """The lines above and below the panels."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
 
 from textual.content import Content
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Static
 
-from pegaflow.observe.rows import percent
-from pegaflow.observe.snapshot import Advice, Snapshot
+from pegaflow.observe.fleet import window_blocks
+from pegaflow.observe.rows import FLOWS, percent
+from pegaflow.observe.snapshot import Advice, Alert, Snapshot
 from pegaflow.observe.thresholds import Level
-from pegaflow.tui.drawing import duration, seconds, signed
+from pegaflow.tui.drawing import counted, cut, duration, joined, rate, seconds, signed
 from pegaflow.tui.glyphs import STYLES, Glyphs
 from pegaflow.tui.host import Host
+from pegaflow.tui.look import Look
 from pegaflow.units import format_duration, format_size
 
 _STATES: Final[dict[str, Level]] = {
@@ -19,153 +26,278 @@ _STATES: Final[dict[str, Level]] = {
     "starting": "warning",
     "draining": "warning",
 }
+_HINTS: Final = (
+    ("?", "help"),
+    ("q", "quit"),
+    ("/", "filter"),
+    (":", "commands"),
+    ("p", "pause"),
+    ("z", "faults"),
+    ("c", "compact"),
+    ("Enter", "details"),
+    ("[ ]", "daemons"),
+    ("s", "sort"),
+    ("+ -", "interval"),
+    ("t", "theme"),
+)
+"""Keys to begin with, the most useful ones first."""
 
 
-class Line(Static):
+class Line(Widget):
     """A line that is drawn only when it changes."""
 
-    LAYS_OUT: ClassVar[bool] = False
-    """Whether it may become higher."""
-
     def __init__(self, name: str) -> None:
-        super().__init__(id=name, markup=False)
-        self._last = Content("")
+        super().__init__(id=name)
+        self._content = Content("")
+        self._look: Look | None = None
+        self._strip: Strip | None = None
 
     def show(self, content: Content) -> None:
         """Show other content."""
-        if not content.is_same(self._last):
-            self._last = content
-            self.update(content, layout=self.LAYS_OUT)
+        if not content.is_same(self._content):
+            self._content, self._strip = content, None
+            self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The line on the terminal, which is kept until it changes."""
+        strip = self._strip
+        if strip is None or strip.cell_length != self.size.width:
+            look = self._look = self._look or Look(self)
+            line = cut(self._content, max(self.size.width - 2, 0))
+            pad = " " * max(self.size.width - 1 - line.cell_length, 0)
+            parts = ((" ", "$text"), line, (pad, "$text"))
+            strip = self._strip = look.strip(parts, self.size.width)
+        return [strip.crop(*crop.column_span)] * crop.height
+
+    def notify_style_update(self) -> None:
+        """Draw in the new colours."""
+        self._look = self._strip = None
+        super().notify_style_update()
 
 
-class Banner(Line):
-    """A line that is folded where it is long."""
+class Banner(Static):
+    """A text that is folded where it is long, and is not there where it says nothing."""
 
-    LAYS_OUT = True
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name, markup=False)
+        self._content = Content("")
+
+    def show(self, content: Content) -> None:
+        """Show other content, or nothing."""
+        self.display = bool(content)
+        if not content.is_same(self._content):
+            is_as_high = self._height(content) == self._height(self._content)
+            self._content = content
+            self.update(content, layout=not is_as_high)
+
+    def _height(self, content: Content) -> int:
+        return len(content.wrap(max(self.content_size.width, 1)))
 
 
-def header(host: Host, age_s: float | None, glyphs: Glyphs) -> Content:
+def header(host: Host, age_s: float | None, glyphs: Glyphs, width: int, cost: Content) -> Content:
     """Who is looked at, how it does, and how old that is."""
     now = host.now
     if now is None:
-        return Content.assemble(("pegaflow top ", "bold"), host.name, " waits for an answer")
-    daemon, dot = now.daemon, f" {glyphs.dot} "
+        waits = Content.assemble((f"{host.name} ", "bold"), "has not answered yet")
+        return joined([waits, cost], width, f" {glyphs.dot} ")
+    daemon = now.daemon
     level = _STATES.get(daemon.state, "ok")
     state = daemon.state + (f" {daemon.ready_percent:.0f}%" if daemon.state == "starting" else "")
     worst: Level = next((alert.level for alert in now.alerts), "ok")
-    alerts = f"{len(now.alerts)} alerts" if len(now.alerts) != 1 else "1 alert"
     age: Level = host.history.thresholds["age"].level(age_s)
-    return Content.assemble(
-        (f"{now.host} ", "bold"),
-        signed(level, state),
-        f"{dot}up {format_duration(daemon.uptime_s)}{dot}",
-        (f"age {seconds(age_s)}", STYLES[age]),
-        dot,
-        signed(worst, alerts),
-        f"{dot}version {daemon.version}",
-    )
+    parts = [
+        Content.assemble((f"{now.host} ", "bold"), signed(level, state)),
+        Content.styled(f"age {seconds(age_s)}", STYLES[age]),
+        signed(worst, counted(len(now.alerts), "alert")),
+        cost,
+        Content(f"up {format_duration(daemon.uptime_s)}"),
+        Content(f"version {daemon.version}"),
+    ]
+    return joined(parts, width, f" {glyphs.dot} ")
 
 
-def fleet_header(hosts: Sequence[Host], glyphs: Glyphs) -> Content:
+def fleet_header(hosts: Sequence[Host], glyphs: Glyphs, width: int, cost: Content) -> Content:
     """How many daemons there are, and how they do."""
     silent = sum(host.error is not None or host.now is None for host in hosts)
     count = sum(len(host.now.alerts) for host in hosts if host.now)
-    dot = f" {glyphs.dot} "
-    return Content.assemble(
-        ("fleet ", "bold"),
-        f"{len(hosts)} daemons{dot}",
+    parts = [
+        Content.assemble(("fleet ", "bold"), counted(len(hosts), "daemon")),
         signed("critical" if silent else "ok", f"{silent} without an answer"),
-        dot,
-        signed("warning" if count else "ok", f"{count} alerts"),
-    )
+        signed("warning" if count else "ok", counted(count, "alert")),
+        cost,
+    ]
+    return joined(parts, width, f" {glyphs.dot} ")
 
 
-def cost(interval_s: float, own_cpu: float | None, glyphs: Glyphs) -> Content:
+def fleet_line(hosts: Sequence[Host], glyphs: Glyphs, width: int) -> Content:
+    """What those that answer do together."""
+    known = [host.now for host in hosts if host.now is not None and host.error is None]
+    blocks = window_blocks(known)
+    flows = [f"{name} {rate(sum(now.flow(name).bytes_per_s for now in known))}" for name in FLOWS]
+    parts = [
+        f"together {blocks.requested:,} blocks asked for = {blocks.memory:,} memory + "
+        f"{blocks.ssd:,} ssd + {blocks.remote:,} remote + {blocks.miss:,} miss",
+        f"{percent(blocks.hit_rate)} hits",
+        *flows,
+    ]
+    return joined([*map(Content, parts)], width, f" {glyphs.dot} ").stylize("$text-muted")
+
+
+def cost(interval_s: float, own_cpu: float | None) -> Content:
     """How often daemons are read, and what that costs here."""
     used = "" if own_cpu is None else f", takes {own_cpu:.1%} of a core"
-    return Content(f" {glyphs.dot} every {interval_s:g} s{used}")
+    return Content(f"every {interval_s:g} s{used}")
 
 
-def host_line(now: Snapshot | None, glyphs: Glyphs) -> Content:
-    """The daemon's process and place."""
+def host_line(now: Snapshot | None, glyphs: Glyphs, width: int) -> Content:
+    """The daemon's pool, place and process."""
     if now is None:
         return Content("")
-    daemon, dot = now.daemon, f" {glyphs.dot} "
+    daemon = now.daemon
     pool = next(tier for tier in now.tiers if tier.tier == "memory")
-    return Content.styled(
-        f"pid {daemon.pid}{dot}boot {daemon.boot_id}{dot}{daemon.http_addr}{dot}"
-        f"pool {format_size(pool.capacity_bytes)} on {daemon.pool_kind}, {daemon.policy}{dot}"
-        f"{daemon.gpus} GPUs{dot}{len(now.engines)} engines",
-        "$text-muted",
+    parts = (
+        f"pool {format_size(pool.capacity_bytes)} on {daemon.pool_kind}, {daemon.policy}",
+        counted(len(now.engines), "engine"),
+        counted(daemon.gpus, "GPU"),
+        daemon.http_addr,
+        f"pid {daemon.pid}",
+        f"boot {daemon.boot_id}",
     )
+    return joined([*map(Content, parts)], width, f" {glyphs.dot} ").stylize("$text-muted")
 
 
-def banner(host: Host, age_s: float | None) -> Content | None:
-    """What is wrong with the connection; None for nothing."""
+def banner(host: Host, age_s: float | None) -> Content:
+    """What is wrong with the connection; nothing where it is well."""
     if host.error is None:
-        return None
+        return Content("")
     shown = "nothing is known" if age_s is None else f"what is shown is {seconds(age_s)} old"
     return Content(f"DISCONNECTED, {shown}: {host.error}")
 
 
-def tabs(hosts: Sequence[Host], shown: int) -> Content:
-    """The fleet and each daemon, the one that is shown marked."""
-    parts: list[Content | str] = []
-    for index, name in enumerate(["fleet", *(host.name for host in hosts)]):
-        worst: Level = "ok"
-        if index and (host := hosts[index - 1]).tried:
-            now = host.now
-            alerts = now.alerts if now else ()
-            worst = "critical" if host.error else next((one.level for one in alerts), "ok")
-        text = f"[{name}]" if index == shown else f" {name} "
-        parts.append(signed(worst, text).stylize("bold reverse" if index == shown else ""))
-        parts.append(" ")
-    return Content.assemble(*parts)
+def fleet_banner(hosts: Sequence[Host], age_s: Callable[[Host], float | None]) -> Content:
+    """Who does not answer."""
+    silent = [host for host in hosts if host.error is not None]
+    if not silent:
+        return Content("")
+    told = [
+        f"{host.name} ({'never seen' if (age := age_s(host)) is None else f'{seconds(age)} old'})"
+        for host in silent
+    ]
+    return Content(f"{len(silent)} of {counted(len(hosts), 'daemon')} not there: {', '.join(told)}")
 
 
-def advice(host: Host) -> Content:
-    """The worst alert, else what the numbers suggest; nothing of numbers that are old."""
+def tabs(hosts: Sequence[Host], shown: int, width: int) -> Content:
+    """The fleet and each daemon, the shown one marked; those around it where they are many."""
+    parts = [_tab("fleet", "ok", is_shown=shown == 0)]
+    parts += [
+        _tab(host.name, _level(host), is_shown=number == shown)
+        for number, host in enumerate(hosts, start=1)
+    ]
+    first, room = 0, width - 2
+    while first < shown and sum(part.cell_length for part in parts[first : shown + 1]) > room:
+        first += 1
+    line = Content("<" if first else "")
+    for part in parts[first:]:
+        if line.cell_length + part.cell_length > width - 1:
+            return line + ">"
+        line += part
+    return line
+
+
+def _tab(name: str, level: Level, *, is_shown: bool) -> Content:
+    text = signed(level, f"[{name}]" if is_shown else f" {name} ")
+    return (text.stylize("bold reverse") if is_shown else text) + " "
+
+
+def _level(host: Host) -> Level:
+    """How a daemon does; one that was not asked yet does well."""
+    if host.error is not None:
+        return "critical"
+    alerts = host.now.alerts if host.now else ()
+    return next((one.level for one in alerts), "ok")
+
+
+def alert(alerts: Sequence[Alert]) -> Content:
+    """The worst alert, and how many there are besides; nothing of none."""
+    if not alerts:
+        return Content("")
+    more = f" (and {len(alerts) - 1} more)" if len(alerts) > 1 else ""
+    return signed(alerts[0].level, alerts[0].text + more)
+
+
+def fleet_alerts(hosts: Sequence[Host]) -> list[Alert]:
+    """The alerts of all daemons that answer, the worst first."""
+    found = [
+        replace(one, text=f"{host.name}: {one.text}")
+        for host in hosts
+        if host.now is not None and host.error is None
+        for one in host.now.alerts
+    ]
+    return sorted(found, key=lambda one: one.level != "critical")
+
+
+def advice(host: Host, width: int, glyphs: Glyphs) -> Content:
+    """What the numbers suggest; nothing of numbers that are old."""
     now = host.now
     if now is None or host.error:
         return Content("")
-    if now.alerts:
-        more = f" (and {len(now.alerts) - 1} more)" if len(now.alerts) > 1 else ""
-        return signed(now.alerts[0].level, now.alerts[0].text + more)
+    parts = [Content(text) for text in _advice(now)] or [Content("nothing to advise yet")]
+    return joined(parts, width, f" {glyphs.dot} ").stylize("$text-muted")
+
+
+def _advice(now: Snapshot) -> Iterator[str]:
     blocks, evictions = now.window_blocks, now.evictions
-    declined = now.queues.unfetched.get("declined", 0)
-    if declined:
-        text = f"{declined:,} blocks on ssd were computed instead of fetched: that was faster"
-    elif slower := _slower(now.advice):
-        text = slower
-    elif evictions.memory_blocks and now.misses.lost:
+    if declined := now.queues.unfetched.get("declined", 0):
+        yield f"{counted(declined, 'block')} computed, not fetched from ssd: that was faster"
+    if evictions.memory_blocks and now.misses.lost:
         lost = percent(now.misses.lost / blocks.requested)
-        text = f"{lost} of the blocks asked for were evicted before: {_larger(now)}"
-    else:
-        text = "nothing to advise"
-    return Content.styled(text, "$text-muted")
+        yield f"{lost} of blocks asked for were lost: {_larger(now)}"
+    if worth := _worth(now.advice):
+        yield worth
 
 
-def _slower(advice: Advice) -> str | None:
-    """A tier that gives a block later than an engine computes it."""
+def _worth(advice: Advice) -> str | None:
+    """Whether it pays to bring a block back, by tier."""
     compute_s = advice.recompute_block_s
-    if compute_s is None:
+    times = {"memory": advice.memory_block_s, "ssd": advice.ssd_block_s}
+    known = {tier: took_s for tier, took_s in times.items() if took_s is not None}
+    if compute_s is None or not known:
         return None
-    for tier, restore_s in (("memory", advice.memory_block_s), ("ssd", advice.ssd_block_s)):
-        if restore_s is not None and restore_s > compute_s:
-            took = f"{duration(restore_s)} a block, to compute one takes {duration(compute_s)}"
-            return f"{tier} is not worth it: it takes {took}"
-    return None
+    slow = [tier for tier, took_s in known.items() if took_s > compute_s]
+    told = ", ".join(f"{tier} {duration(took_s)}" for tier, took_s in known.items())
+    pays = f"{' and '.join(slow)} not worth it" if slow else "worth it"
+    return f"compute {duration(compute_s)} a block, {told}: {pays}"
 
 
 def _larger(now: Snapshot) -> str:
     pool = next(tier for tier in now.tiers if tier.tier == "memory")
     suggested = now.advice.suggested_pool_bytes or 0
     if suggested > pool.capacity_bytes:
-        return f"a pool of {format_size(suggested)} would keep most of them"
+        return f"{format_size(suggested)} would keep most"
     return "`pegaflow plan` says what more is worth"
 
 
-def hints(modes: Sequence[str]) -> Content:
+@lru_cache(maxsize=16)
+def hints(modes: tuple[str, ...], width: int, *, has_several: bool) -> Content:
     """What the view leaves out, and keys to begin with."""
-    keys = "? help  : commands  / filter  p pause  z faults  M maximise  Enter details  q quit"
-    return Content.assemble(*((f"{mode}  ", "bold $warning") for mode in modes), keys)
+    told = [Content.styled(mode, "bold $warning") for mode in modes]
+    keys = [
+        Content.assemble((key, "bold $accent"), f" {words}")
+        for key, words in _HINTS
+        if has_several or words != "daemons"
+    ]
+    return joined([*told, *keys], width, "  ")
+
+
+def waiting(hosts: Sequence[Host], interval_s: float) -> Content:
+    """What there is to say before anybody has answered."""
+    lines = [
+        signed(_level(host), f"{host.name}: {host.error or 'no answer yet'}") for host in hosts
+    ]
+    help_lines = [
+        "",
+        f"It is asked again every {interval_s:g} s.",
+        "`pegaflow serve` starts a daemon; `pegaflow doctor` says what keeps one from working.",
+        "`pegaflow top --demo` shows daemons that are made up.",
+    ]
+    return Content("\n").join([*lines, *map(Content, help_lines)])

@@ -1,6 +1,6 @@
 """Bars, graphs and columns of text."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from textual.content import Content
 
@@ -17,20 +17,34 @@ def bar(share: float, width: int, glyphs: Glyphs, style: str = "$primary") -> Co
     )
 
 
-def sparkline(
-    values: Sequence[float], width: int, glyphs: Glyphs, marks: Collection[int] = ()
-) -> Content:
-    """The newest ``width`` values as a graph up to the highest; ``marks`` are indexes of marks."""
+def graph(
+    values: Sequence[float],
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    marks: Collection[int] = (),
+    *,
+    top: float = 0.0,
+) -> list[Content]:
+    """The newest ``width`` values in ``height`` lines, up to ``top`` or the highest of them.
+
+    ``marks`` are indexes of values that have a mark in their place.
+    """
     first = max(len(values) - width, 0)
     shown = values[first:]
-    top = max(shown, default=0.0)
+    full = max(top, max(shown, default=0.0))
     steps = len(glyphs.levels) - 1
-    cells = [" " * (width - len(shown))]
-    for index, value in enumerate(shown, start=first):
-        # The least that is not nothing is seen.
-        height = 0 if value <= 0 else max(round(value / top * steps), 1)
-        cells.append(glyphs.mark if index in marks else glyphs.levels[height])
-    return Content.styled("".join(cells), "$accent")
+    # The least that is not nothing is seen.
+    heights = [0 if value <= 0 else max(round(value / full * steps * height), 1) for value in shown]
+    indent = " " * (width - len(shown))
+    lines = []
+    for below in range(steps * (height - 1), -1, -steps):
+        cells = [
+            glyphs.mark if index in marks else glyphs.levels[min(max(filled - below, 0), steps)]
+            for index, filled in enumerate(heights, start=first)
+        ]
+        lines.append(Content.styled(indent + "".join(cells), "$accent"))
+    return lines
 
 
 def signed(level: Level, text: str) -> Content:
@@ -48,6 +62,76 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     if len(text) > width:
         text = text[: max(width - 1, 0)] + "~"[:width]
     return text.rjust(width) if right else text.ljust(width)
+
+
+def cut(content: Content, width: int) -> Content:
+    """A line in at most ``width`` cells, with a sign where something is missing."""
+    if content.cell_length <= width:
+        return content
+    return content.truncate(max(width - 1, 0)) + "~"[:width]
+
+
+def joined(parts: Sequence[Content], width: int, between: str) -> Content:
+    """The first part, and those of the others that fit in ``width`` cells beside it."""
+    chosen = [cut(parts[0], width)]
+    used = chosen[0].cell_length
+    for part in parts[1:]:
+        length = len(between) + part.cell_length
+        if used + length <= width:
+            chosen.append(part)
+            used += length
+    return Content(between).join(chosen)
+
+
+def packed(parts: Iterable[str], width: int, between: str) -> list[str]:
+    """All parts, in as few lines of ``width`` cells as they take.
+
+    >>> packed(["aa", "bb", "cc"], 7, " - ")
+    ['aa - bb', 'cc']
+    """
+    lines = list[str]()
+    for part in parts:
+        if lines and len(lines[-1]) + len(between) + len(part) <= width:
+            lines[-1] += between + part
+        else:
+            lines.append(part)
+    return lines
+
+
+def stacked(shares: Sequence[tuple[float, str]], width: int, glyphs: Glyphs) -> Content:
+    """Parts of 1, each with its colour, as one bar of ``width`` cells."""
+    cells, done = list[tuple[str, str]](), 0.0
+    for index, (share, style) in enumerate(shares):
+        begin, done = round(done * width), done + share
+        cells.append((glyphs.parts[index] * (round(done * width) - begin), style))
+    return Content.assemble(*cells)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "block"), counted(1200, "block")
+    ('1 block', '1,200 blocks')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def tail(text: str, width: int) -> str:
+    """The end of a text in exactly ``width`` cells, which tells paths apart.
+
+    >>> tail("/mnt/nvme0", 12), tail("/mnt/nvme0/cache", 12)
+    ('/mnt/nvme0  ', '~nvme0/cache')
+    """
+    return (text if len(text) <= width else "~" + text[1 - width :]).ljust(width)
+
+
+def progress(share: float | None) -> str:
+    """How far something is.
+
+    >>> progress(0.34), progress(None)
+    ('34%', 'runs')
+    """
+    return "runs" if share is None else f"{share:.0%}"
 
 
 def rate(bytes_per_s: float) -> str:

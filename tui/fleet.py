@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pegaflow.observe.fleet import window_blocks
 from pegaflow.observe.rows import percent
 from pegaflow.observe.snapshot import Snapshot
 from pegaflow.observe.thresholds import Level
@@ -30,10 +29,10 @@ class FleetPanel(TablePanel[HostRow]):
     NAME = "fleet"
     TITLE = "Fleet"
     HELP = "A row for each daemon; Enter shows all of one."
-    rows_shown = 40
+    IS_OF_FLEET = True
     columns = (
         Column[HostRow]("daemon", 16, lambda one: one.name, lambda one: one.name, right=False),
-        Column[HostRow]("state", 12, lambda one: _state(one), lambda one: _state(one)),
+        Column[HostRow]("state", 12, lambda one: _state(one), lambda one: _state(one), right=False),
         Column[HostRow](
             "mem", 4, lambda one: _used(one, "memory"), lambda one: _used(one, "memory")
         ),
@@ -96,16 +95,8 @@ class FleetPanel(TablePanel[HostRow]):
         return row.name, {}
 
     def remark(self, view: View) -> str:
-        """What they do together."""
-        snapshots = [host.now for host in self._hosts if host.now is not None]
-        blocks = window_blocks(snapshots)
-        together = (
-            f"together: {blocks.requested:,} blocks asked for = {blocks.memory:,} memory + "
-            f"{blocks.ssd:,} ssd + {blocks.remote:,} remote + {blocks.miss:,} miss, "
-            f"{percent(blocks.hit_rate)} hits"
-        )
-        errors = [f"{host.name}: {host.error}" for host in self._hosts if host.error]
-        return "; ".join([together, *errors])
+        """Why daemons do not answer."""
+        return "; ".join(f"{host.name}: {host.error}" for host in self._hosts if host.error)
 
 
 def _state(row: HostRow) -> str:

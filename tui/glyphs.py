@@ -14,17 +14,45 @@ class Glyphs:
     empty: str
     levels: str
     """From nothing to all."""
+    parts: str
+    """Parts of a bar, one after the other."""
     mark: str
     """Where a daemon restarted."""
+    corners: str
+    """Of a frame: above left and right, below left and right."""
+    across: str
+    side: str
     dot: str
     up: str
     down: str
 
 
 UNICODE: Final = Glyphs(
-    full="█", empty="░", levels=" ▁▂▃▄▅▆▇█", mark="┊", dot="·", up="▲", down="▼"
+    full="█",
+    empty="░",
+    levels=" ▁▂▃▄▅▆▇█",
+    parts="█▓▒░",
+    mark="┊",
+    corners="╭╮╰╯",
+    across="─",
+    side="│",
+    dot="·",
+    up="▲",
+    down="▼",
 )
-ASCII: Final = Glyphs(full="#", empty=".", levels=" .:-=+*#@", mark="|", dot="-", up="^", down="v")
+ASCII: Final = Glyphs(
+    full="#",
+    empty=".",
+    levels=" .:-=+*#@",
+    parts="#+-.",
+    mark="|",
+    corners="++++",
+    across="-",
+    side="|",
+    dot="-",
+    up="^",
+    down="v",
+)
 
 STYLES: Final[dict[Level, str]] = {
     "ok": "$text",

@@ -24,7 +24,7 @@ class Host:
     @property
     def now(self) -> Snapshot | None:
         """The newest snapshot, however old it is."""
-        return self.history.snapshots[-1] if self.history.snapshots else None
+        return self.history.now
 
     def receive(self, result: Sample | PegaflowError) -> None:
         """Take a reading's result."""
@@ -50,7 +50,7 @@ class Host:
         return View(
             now=self.now,
             counted=self.history.since_reset or self.now,
-            recent=tuple(self.history.snapshots),
+            recent=tuple(self.history.points),
             events=tuple(self.history.events),
             preferences=preferences,
         )

@@ -29,6 +29,12 @@ KEYS: Final = (
     Binding("minus", "faster", "read more often", key_display="-", id="faster"),
     Binding("t", "theme", "the next theme", id="theme"),
     Binding("e", "export", "write what is known to a file of JSON", id="export"),
+    Binding("right", "step(1)", "to the next panel, as Tab", id="next-panel"),
+    Binding("left", "step(-1)", "to the panel before, as Shift+Tab", id="previous-panel"),
+    Binding("down", "scroll(1)", "down, in a table to the next row", id="down"),
+    Binding("up", "scroll(-1)", "up, in a table to the row before", id="up"),
+    Binding("pagedown", "scroll(10)", "ten lines or rows down", id="page-down"),
+    Binding("pageup", "scroll(-10)", "ten lines or rows up", id="page-up"),
     Binding("space", "read", "read now", id="read"),
     Binding(
         "left_square_bracket", "host(-1)", "the daemon before", key_display="[", id="previous-host"
@@ -41,7 +47,7 @@ KEYS: Final = (
         id="evict",
     ),
     Binding("escape", "back", "back", id="back"),
-    Binding("q", "quit", "quit", id="quit"),
+    Binding("q,ctrl+c", "quit", "quit", key_display="q", id="quit"),
 )
 """What each key does; a keymap file names them by id."""
 

@@ -28,8 +28,8 @@ _KEYS: Final = (
     Binding("greater_than_sign", "speed(1)", "play faster", key_display=">", id="speed-up"),
     Binding("less_than_sign", "speed(-1)", "play slower", key_display="<", id="slow-down"),
 )
-_NOT_HERE: Final = frozenset({"slower", "faster", "read", "evict"})
-"""Keys that are about daemons themselves."""
+_NOT_HERE: Final = frozenset({"slower", "faster", "read", "evict", "step"})
+"""Actions on daemons themselves, and those whose keys do something else here."""
 
 
 class ReplayApp(TopApp):
@@ -37,7 +37,10 @@ class ReplayApp(TopApp):
 
     TITLE = "pegaflow top --replay"
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
-    SHOWN_KEYS = (*(key for key in KEYS if key.id not in _NOT_HERE), *_KEYS)
+    SHOWN_KEYS = (
+        *(key for key in KEYS if key.action.partition("(")[0] not in _NOT_HERE),
+        *_KEYS,
+    )
 
     def __init__(self, player: Player, *, ticks: bool = True, **options: Any) -> None:
         sources = [SilentSource(host) for host in player.hosts]
@@ -91,4 +94,4 @@ class ReplayApp(TopApp):
         done, whole = player.at - player.first, player.last - player.first
         text = f"REPLAY {iso_time(player.at)[:19]}Z, {format_duration(done)} of "
         text += f"{format_duration(whole)}, x{player.speed:g}"
-        return Content.assemble("  ", (text, "bold $warning"))
+        return Content.styled(text, "bold $warning")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pegaflow.observe.events import Event
+from pegaflow.observe.history import Point
 from pegaflow.observe.snapshot import Alert, Snapshot
 from pegaflow.observe.thresholds import Level
 from pegaflow.tui.glyphs import UNICODE, Glyphs
@@ -46,7 +47,7 @@ class View:
     """Over the time since the sample before."""
     counted: Snapshot
     """Over the time since the user's reset, or the same as ``now``."""
-    recent: tuple[Snapshot, ...]
+    recent: tuple[Point, ...]
     events: tuple[Event, ...]
     preferences: Preferences = Preferences()
 
@@ -61,9 +62,7 @@ class View:
     @cached_property
     def restarts(self) -> frozenset[int]:
         """Indexes in ``recent`` where the daemon began anew."""
-        return frozenset(
-            index for index, snapshot in enumerate(self.recent) if snapshot.window.restarted
-        )
+        return frozenset(index for index, point in enumerate(self.recent) if point.restarted)
 
     @property
     def window(self) -> str:

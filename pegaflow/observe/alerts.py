@@ -26,8 +26,12 @@ def adds_up(blocks: Blocks) -> bool:
 def _states(snapshot: Snapshot) -> Iterator[Alert]:
     daemon = snapshot.daemon
     if daemon.state == "degraded":
-        text = "; ".join(daemon.reasons) or "the daemon is degraded"
-        yield Alert("critical", "tiers", "daemon", text)
+        # A tier that is offline is told below.
+        told = [tier.name for tier in snapshot.tiers if tier.state == "offline"]
+        others = [why for why in daemon.reasons if not any(name in why for name in told)]
+        if others or not told:
+            text = "; ".join(others) or "the daemon is degraded"
+            yield Alert("critical", "tiers", "daemon", text)
     if daemon.state == "draining":
         yield Alert("warning", "tiers", "daemon", "the daemon drains and ends")
     for tier in snapshot.tiers:
@@ -35,6 +39,8 @@ def _states(snapshot: Snapshot) -> Iterator[Alert]:
             yield Alert("critical", "tiers", tier.name, f"{tier.name} is offline: {tier.reason}")
         elif tier.state == "degraded":
             yield Alert("warning", "tiers", tier.name, f"{tier.name} is degraded: {tier.reason}")
+    for text in snapshot.shortages:
+        yield Alert("warning", "tiers", "room", text)
     if not adds_up(snapshot.blocks):
         text = "memory + ssd + remote + miss is not what was asked for: the daemon miscounts"
         yield Alert("critical", "hits", "blocks", text)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pegaflow.event_models import LoggedEvent
-from pegaflow.observe.snapshot import Snapshot
+from pegaflow.observe.snapshot import Namespace, Snapshot
 from pegaflow.observe.thresholds import Level
-from pegaflow.units import format_duration
+from pegaflow.units import format_duration, format_size
 
 _LEVELS: Final[Mapping[str, Level]] = {"ok": "ok", "warning": "warning", "critical": "critical"}
 
@@ -45,6 +45,9 @@ def events(
         yield from _tiers(before, after)
         yield from _engines(before, after)
         yield from _dropped(before, after)
+    if not after.window.restarted:
+        yield from _sizes(before, after)
+        yield from _quotas(before, after)
     yield from _counts(after)
 
 
@@ -69,8 +72,6 @@ def _tiers(before: Snapshot, after: Snapshot) -> Iterator[Event]:
             level: Level = "critical" if tier.state == "offline" else "ok"
             why = f": {tier.reason}" if tier.reason else ""
             yield Event(after.at, level, f"{name} is {tier.state}, was {old[name].state}{why}")
-        if tier.capacity_bytes != old[name].capacity_bytes:
-            yield Event(after.at, "ok", f"{name} has another capacity")
 
 
 def _engines(before: Snapshot, after: Snapshot) -> Iterator[Event]:
@@ -93,6 +94,31 @@ def _dropped(before: Snapshot, after: Snapshot) -> Iterator[Event]:
         corrupt -= before.integrity.corrupt_blocks
     if corrupt > 0:
         yield Event(after.at, "critical", f"{corrupt:,} corrupt blocks dropped")
+
+
+def _sizes(before: Snapshot, after: Snapshot) -> Iterator[Event]:
+    """Tiers that were made larger or smaller; a log says that they were, not from what to what."""
+    old = {tier.name: tier.capacity_bytes for tier in before.tiers}
+    for tier in after.tiers:
+        was = old.get(tier.name, tier.capacity_bytes)
+        if was != tier.capacity_bytes:
+            sizes = f"{format_size(tier.capacity_bytes)}, was {format_size(was)}"
+            yield Event(after.at, "ok", f"{tier.name} holds {sizes}")
+
+
+def _quotas(before: Snapshot, after: Snapshot) -> Iterator[Event]:
+    old = {space.namespace: space for space in before.namespaces}
+    for space in after.namespaces:
+        was, name = old.get(space.namespace, space), f"namespace {space.namespace[:12]}"
+        if space.pinned != was.pinned:
+            yield Event(after.at, "ok", f"{name} is {'pinned' if space.pinned else 'not pinned'}")
+        if space.quota_bytes != was.quota_bytes:
+            quotas = f"quota {_quota(space)}, was {_quota(was)}"
+            yield Event(after.at, "ok", f"{name} has {quotas}")
+
+
+def _quota(space: Namespace) -> str:
+    return "none" if space.quota_bytes is None else format_size(space.quota_bytes)
 
 
 def _counts(after: Snapshot) -> Iterator[Event]:

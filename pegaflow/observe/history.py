@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pegaflow.observe.events import Event, events
@@ -11,7 +12,19 @@ from pegaflow.observe.snapshot import Snapshot
 from pegaflow.observe.thresholds import DEFAULTS, Threshold
 
 KEPT: Final = 240
-"""Snapshots, and events, that are kept."""
+"""Points, and events, that are kept."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What of a snapshot is kept for graphs."""
+
+    rates: Mapping[str, float]
+    """Bytes a second by the flow's name."""
+    evictions_per_s: float
+    """Blocks that left memory."""
+    restarted: bool
+    """Whether the daemon began anew in its window."""
 
 
 class History:
@@ -19,8 +32,10 @@ class History:
 
     def __init__(self, thresholds: Mapping[str, Threshold] = DEFAULTS) -> None:
         self.thresholds = thresholds
-        self.snapshots = deque[Snapshot](maxlen=KEPT)
-        """One for each sample, over the time since the one before, the newest last."""
+        self.now: Snapshot | None = None
+        """The newest, over the time since the one before; the first is since the start."""
+        self.points = deque[Point](maxlen=KEPT)
+        """One for each sample but the first, since the one before it, the newest last."""
         self.events = deque[Event](maxlen=KEPT)
         """The newest last."""
         self._last: Sample | None = None
@@ -28,11 +43,13 @@ class History:
 
     def add(self, sample: Sample) -> Snapshot:
         """The snapshot of a new sample since the one before; the first is since the start."""
-        before = self.snapshots[-1] if self.snapshots else None
+        before = self.now
         after = snapshot(sample, self._last, self.thresholds)
         self.events.extend(events(before, after, sample.events))
-        self.snapshots.append(after)
-        self._last = sample
+        if before is not None:
+            evictions_per_s = after.evictions.memory_per_s
+            self.points.append(Point(after.rates, evictions_per_s, after.window.restarted))
+        self.now, self._last = after, sample
         return after
 
     def reset(self) -> None:

@@ -20,6 +20,7 @@ from pegaflow.observe.snapshot import (
     Latency,
     Leases,
     Namespace,
+    Operation,
     Queues,
     Snapshot,
     Tier,
@@ -71,6 +72,8 @@ def snapshot(
             scrubbed_pages=status.checksums.scrubbed_pages,
             pending_pages=status.checksums.pending_pages,
         ),
+        operations=tuple(_operations(status)),
+        shortages=status.ssd.shortages if status.ssd else (),
         alerts=(),
         absent=_absent(status),
     )
@@ -129,14 +132,18 @@ def _flows(status: Status, delta: Delta) -> Iterator[Flow]:
             failures=delta.count(f"{what}/failures"),
             in_flight=transfers.in_flight,
             total_bytes=transfers.bytes,
+            tier_bytes_per_s=None,
         )
     if status.ssd is None:
         return
     paths, latest = status.ssd.paths, delta.histograms
     reads = ("ssd read", "ssd/read_bytes", "fetches/blocks", "ssd/read_errors")
     writes = ("ssd write", "ssd/written_bytes", "writes/blocks", "ssd/write_errors")
-    totals = (sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths))
-    for (what, moved, blocks, errors), total in zip((reads, writes), totals, strict=True):
+    totals = (
+        (sum(path.read_bytes for path in paths), status.ssd.read_bytes_per_s),
+        (sum(path.written_bytes for path in paths), status.ssd.write_bytes_per_s),
+    )
+    for (what, moved, blocks, errors), (total, most) in zip((reads, writes), totals, strict=True):
         yield Flow(
             name=what,
             bytes_per_s=delta.rate(moved),
@@ -145,6 +152,7 @@ def _flows(status: Status, delta: Delta) -> Iterator[Flow]:
             failures=delta.count(errors),
             in_flight=0,
             total_bytes=total,
+            tier_bytes_per_s=most or None,
         )
 
 
@@ -231,6 +239,23 @@ def _queues(status: Status, delta: Delta) -> Queues:
         unfetched={reason: delta.count(f"fetches/{reason}_blocks") for reason in unfetched},
         write_budget_left_bytes=ssd.write_budget_left_bytes if ssd else None,
     )
+
+
+def _operations(status: Status) -> Iterator[Operation]:
+    for one in status.operations:
+        done, expected = (
+            (one.bytes, one.bytes_expected)
+            if one.bytes_expected
+            else (one.blocks, one.blocks_expected)
+        )
+        share = min(done / expected, 1.0) if expected else None
+        yield Operation(one.operation, one.elapsed_s, share)
+    warming = status.ssd.warming if status.ssd else None
+    is_told = any(one.operation == "tier-warm" for one in status.operations)
+    if warming is not None and warming.state == "running" and not is_told:
+        planned = warming.planned_bytes
+        share = min(warming.fetched_bytes / planned, 1.0) if planned else None
+        yield Operation("warming", warming.elapsed_s, share)
 
 
 def _by(delta: Delta, counter: str) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The series of ``/metrics`` that a live view needs and the status document lacks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
@@ -9,9 +9,9 @@ from pegaflow.observe.histogram import EMPTY, Histogram
 
 HISTOGRAMS: Final[dict[str, str]] = {
     "lookup": "pegaflow_lookup_duration_seconds",
-    "fetch": "pegaflow_fetch_duration_seconds",
-    "save": "pegaflow_save_duration_seconds",
     "load": "pegaflow_load_duration_seconds",
+    "save": "pegaflow_save_duration_seconds",
+    "fetch": "pegaflow_fetch_duration_seconds",
     "ssd read": "pegaflow_ssd_read_duration_seconds",
     "ssd write": "pegaflow_ssd_write_duration_seconds",
 }
@@ -57,42 +57,64 @@ class Series:
     @cached_property
     def counters(self) -> dict[str, float]:
         """The counters, by name or ``name/label's value``."""
+        plan, values = self._read
         found: dict[str, float] = {}
-        for name, labels, value in self._samples:
-            if name in COUNTERS:
-                label = COUNTERS[name]
-                key = f"{name}/{labels.get(label, '')}" if label else name
-                found[key] = found.get(key, 0.0) + value
+        for key, index in plan.counters:
+            found[key] = found.get(key, 0.0) + values[index]
         return found
 
     @cached_property
     def histograms(self) -> dict[str, Histogram]:
         """The histograms by what they are of; paths of a tier are taken together."""
-        by_labels: dict[str, dict[str, list[tuple[float, float]]]] = {}
-        for name, labels, value in self._samples:
-            if name.endswith("_bucket"):
-                sets = by_labels.setdefault(name.removesuffix("_bucket"), {})
-                sets.setdefault(labels.get("path", ""), []).append((float(labels["le"]), value))
+        plan, values = self._read
         found = {}
-        for what, metric in (HISTOGRAMS | AGES).items():
+        for what in HISTOGRAMS | AGES:
             merged: Histogram | None = None
-            for buckets in by_labels.get(metric, {}).values():
-                one = Histogram.of_cumulative(buckets)
+            for buckets in plan.histograms.get(what, ()):
+                one = Histogram.of_cumulative((bound, values[index]) for bound, index in buckets)
                 merged = one if merged is None else merged.plus(one)
             found[what] = merged or EMPTY
         return found
 
-    @property
-    def _samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
-        for line in self.text.splitlines():
-            if line and not line.startswith("#"):
-                head, _, value = line.rpartition(" ")
-                yield *_name_and_labels(head), float(value)
+    @cached_property
+    def _read(self) -> "tuple[_Plan, list[float]]":
+        """The value of each line, and what the lines are."""
+        parts = [
+            line.rpartition(" ") for line in self.text.splitlines() if line[:1] not in ("", "#")
+        ]
+        return _plan(tuple(head for head, _, _ in parts)), [float(value) for *_, value in parts]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What lines are, by their indexes."""
+
+    counters: tuple[tuple[str, int], ...]
+    """Keys of counters."""
+    histograms: Mapping[str, Sequence[Sequence[tuple[float, int]]]]
+    """Buckets by what they are of, a sequence for each path: upper bounds."""
+
+
+@lru_cache(maxsize=64)
+def _plan(heads: tuple[str, ...]) -> _Plan:
+    """What lines without their values are, which is the same from reading to reading."""
+    kinds = {metric: what for what, metric in (HISTOGRAMS | AGES).items()}
+    counters = list[tuple[str, int]]()
+    histograms: dict[str, dict[str, list[tuple[float, int]]]] = {}
+    for index, head in enumerate(heads):
+        name, labels = _name_and_labels(head)
+        if name in COUNTERS:
+            label = COUNTERS[name]
+            counters.append((f"{name}/{labels.get(label, '')}" if label else name, index))
+        elif what := kinds.get(name.removesuffix("_bucket")):
+            paths = histograms.setdefault(what, {})
+            paths.setdefault(labels.get("path", ""), []).append((float(labels["le"]), index))
+    return _Plan(tuple(counters), {what: [*paths.values()] for what, paths in histograms.items()})
 
 
 @lru_cache(maxsize=4096)
 def _name_and_labels(head: str) -> tuple[str, dict[str, str]]:
-    """A line without its value, which is the same from reading to reading: parsed once."""
+    """A line without its value."""
     from prometheus_client.parser import text_string_to_metric_families
 
     (family,) = text_string_to_metric_families(f"{head} 0\n")
@@ -102,6 +124,7 @@ def _name_and_labels(head: str) -> tuple[str, dict[str, str]]:
 
 def _kept_lines(exposition: str) -> Iterator[str]:
     for line in exposition.splitlines():
-        name = line.partition(" ")[0].partition("{")[0]
-        if name.startswith(_KEPT) and not name.endswith(("_sum", "_count")):
-            yield line
+        if line.startswith(_KEPT):
+            name = line.partition(" ")[0].partition("{")[0]
+            if not name.endswith(("_sum", "_count")):
+                yield line

@@ -71,6 +71,8 @@ class Flow:
     failures: int
     in_flight: int
     total_bytes: int
+    tier_bytes_per_s: float | None
+    """What its tier was measured to do; None where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,16 @@ class Integrity:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """What an operator let be done, and is not done yet."""
+
+    operation: str
+    elapsed_s: float
+    share: float | None
+    """The part that is done, 0 to 1; None where that is not known."""
+
+
+@dataclass(frozen=True)
 class Alert:
     """Something worth a look."""
 
@@ -289,6 +301,10 @@ class Snapshot:
     leases: Leases
     queues: Queues
     integrity: Integrity
+    operations: tuple[Operation, ...]
+    """Those under way, a warming of the memory tier too."""
+    shortages: tuple[str, ...]
+    """Sentences on file systems that have less room than their ssd paths may take."""
     alerts: tuple[Alert, ...]
     absent: Mapping[str, str]
     """Why some parts have nothing to show, a sentence each."""

@@ -20,6 +20,7 @@ from tests.bench import (
     ssd,
     startup,
     take_over,
+    top,
     transfers,
     watching,
 )
@@ -35,6 +36,7 @@ _PARTS: Final[Mapping[str, Callable[[], Iterable[Row]]]] = {
     "watching": watching.rows,
     "take-over": take_over.rows,
     "ssd": ssd.rows,
+    "top": top.rows,
     "copies": lambda: _copies(),
 }
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def test_a_degraded_daemon_is_exit_code_5(pegaflow: CommandLine) -> None:
     with http_daemon(_source(offline_after_s=10)) as url:
         outcome = pegaflow("top", "--once", "--url", url)
     assert outcome.code == 5
-    assert "!! ssd path /mnt/nvme1/pegaflow is offline" in outcome.out
+    assert "!! /mnt/nvme1/pegaflow is offline: reading" in outcome.out
 
 
 def test_one_that_does_not_answer_is_exit_code_3_and_the_others_are_shown(
@@ -96,6 +97,17 @@ def test_one_that_does_not_answer_is_exit_code_3_and_the_others_are_shown(
     assert (outcome.code, len(document["hosts"])) == (3, 1)
     assert [gap["host"] for gap in document["unanswered"]] == ["127.0.0.1:1"]
     assert "http://127.0.0.1:1/v1/status does not answer" in outcome.err
+
+
+def test_one_that_hangs_is_exit_code_4(pegaflow: CommandLine) -> None:
+    # Connections are taken by the kernel, and nobody reads them.
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        url = f"127.0.0.1:{hangs.getsockname()[1]}"
+        outcome = pegaflow("top", "--once", "--json", "--url", url, "--timeout", "200ms")
+    document = json.loads(outcome.out)
+    jsonschema.validate(document, schema("top"))
+    assert (outcome.code, document["hosts"]) == (4, [])
+    assert "did not answer within 0.2 s" in outcome.err
 
 
 def test_no_daemon_at_the_socket_is_exit_code_3(pegaflow: CommandLine) -> None:

@@ -14,6 +14,9 @@ WARM: Final[Mapping[str, str]] = {
 }
 """Who was asked with all blocks cached: the key in documents, and words for people."""
 
+PLACES: Final = ("memory", "ssd", "remote", "miss")
+"""Where a block that is asked for can be."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -47,6 +50,8 @@ class Figures:
 
     rows: Sequence[Row]
     daemon_kill: DaemonKill
+    asked: Mapping[str, int]
+    """Blocks that the daemon was asked for after its kill, by place, from `pegaflow top`."""
     errors: Sequence[str]
     engine_kills: int
     seconds: float
@@ -73,6 +78,10 @@ class Figures:
                 f"the daemon has {self.daemon_kill.blocks_after} blocks after its kill instead of "
                 f"{self.daemon_kill.blocks_before}"
             )
+
+        found = sum(self.asked[place] for place in PLACES)
+        if not 0 < found == self.asked["requested"]:
+            yield f"pegaflow top: places have {found} blocks of {self.asked['requested']} asked for"
 
     def _hit_problems(self, name: str, answers: Sequence[Completion | None]) -> Iterator[str]:
         first = external_tokens(answers[:1])
@@ -104,6 +113,7 @@ class Figures:
                 "first_answer_s": round(kill.first_answer_s, 3),
                 "attached_s": round(kill.attached_s, 3),
             },
+            "top": dict(self.asked),
             "per_prompt": [_prompt_document(row) for row in self.rows],
             "problems": list(self.problems()),
             "seconds": round(self.seconds, 1),

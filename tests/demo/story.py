@@ -1,6 +1,8 @@
 """Eight prompts: a cold engine, its successor after kill -9, another engine, a killed daemon."""
 
+import json
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -8,9 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import jsonschema
+
 from pegaflow.bench.tiny_model import write_tiny_model
+from tests.cli.documents import schema
 from tests.demo.asking import Asking, wait_attached
-from tests.demo.figures import DaemonKill, Figures, Row
+from tests.demo.figures import PLACES, DaemonKill, Figures, Row
 from tests.demo.report import Report
 from tests.engine.daemon import DaemonProcess
 from tests.engine.engine import Completion, EngineProcess
@@ -53,8 +58,9 @@ class Story:
             self._report.step("starting the daemon: pegaflow serve")
             with DaemonProcess(program=_PROGRAM) as daemon:
                 rows, kill = self._run(prompts, model, directory, daemon)
+                asked = self._look(daemon)
         return Figures(
-            rows, kill, self._asking.errors, engine_kills=1, seconds=self._report.seconds
+            rows, kill, asked, self._asking.errors, engine_kills=1, seconds=self._report.seconds
         )
 
     def _run(
@@ -93,6 +99,17 @@ class Story:
         answers = [dict(zip(warm, row, strict=True)) for row in zip(*warm.values(), strict=True)]
         rows = [Row(*row) for row in zip(prompts, cold, answers, strict=True)]
         return rows, kill
+
+    def _look(self, daemon: DaemonProcess) -> dict[str, int]:
+        """Where blocks were found since the daemon's kill, from a document that fits its schema."""
+        command = [*_PROGRAM, "top", "--once", "--json", f"--socket={daemon.socket}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        document = json.loads(done.stdout)
+        jsonschema.validate(document, schema("top"))
+        asked: dict[str, int] = document["blocks"]
+        places = " + ".join(f"{asked[place]} {place}" for place in PLACES)
+        self._report.step(f"pegaflow top: {asked['requested']} blocks asked for = {places}")
+        return asked
 
     def _kill(self, daemon: DaemonProcess, engines: int) -> DaemonKill:
         pool = Path(daemon.status()["pool"]["path"])

@@ -24,6 +24,7 @@ GOOD = Figures(
         Row(PROMPTS[1], COLD, dict.fromkeys(WARM, loaded(64))),
     ],
     daemon_kill=KILL,
+    asked={"requested": 12, "memory": 10, "ssd": 0, "remote": 0, "miss": 2},
     errors=(),
     engine_kills=1,
     seconds=1.0,
@@ -72,3 +73,10 @@ def test_a_block_that_the_killed_daemon_s_successor_lacks_is_a_problem() -> None
     kill = dataclasses.replace(KILL, blocks_after=4)
     (problem,) = dataclasses.replace(GOOD, daemon_kill=kill).problems()
     assert problem == "the daemon has 4 blocks after its kill instead of 5"
+
+
+@pytest.mark.parametrize("miss", [1, 3])
+def test_places_that_are_not_what_was_asked_for_are_a_problem(miss: int) -> None:
+    asked = {**GOOD.asked, "miss": miss}
+    (problem,) = dataclasses.replace(GOOD, asked=asked).problems()
+    assert problem == f"pegaflow top: places have {10 + miss} blocks of 12 asked for"

@@ -15,7 +15,13 @@ _LEASES: dict[str, Any] = {"held": 1, "blocks": 16, "bytes": 16777216}
 
 def _quiet(**changes: Any) -> dict[str, Any]:
     transfers = status_document()["loads"]
-    return {"saves": transfers, "loads": transfers, "pool": _pool(no_space=0)} | changes
+    well = {"saves": transfers, "loads": transfers, "pool": _pool(no_space=0), "ssd": _ssd()}
+    return well | changes
+
+
+def _ssd(**changes: Any) -> dict[str, Any]:
+    ssd: dict[str, Any] = status_document()["ssd"]
+    return ssd | {"shortages": []} | changes
 
 
 def _pool(**changes: Any) -> dict[str, Any]:
@@ -30,6 +36,27 @@ def _raised(*changes: str, metrics: str = "", **fields: Any) -> list[tuple[str, 
 
 def test_a_daemon_that_is_well_raises_nothing() -> None:
     assert _raised() == []
+
+
+def test_file_systems_that_are_too_small_are_told() -> None:
+    found = snapshot(sample(**_quiet(ssd=_ssd(shortages=["/a may take more than there is"]))))
+    assert [alert.text for alert in found.alerts] == ["/a may take more than there is"]
+
+
+def test_a_path_that_is_offline_is_told_once() -> None:
+    path = ssd_path("/a", state="offline", reason="I/O error")
+    degraded: dict[str, Any] = {
+        "state": "degraded",
+        "reasons": ["ssd path /a is offline: I/O error"],
+    }
+    found = snapshot(sample(**_quiet(**degraded, ssd=_ssd(paths=[path]))))
+    assert [alert.text for alert in found.alerts] == ["/a is offline: I/O error"]
+    degraded["reasons"] = ["the self-test failed", *degraded["reasons"]]
+    found = snapshot(sample(**_quiet(**degraded, ssd=_ssd(paths=[path]))))
+    assert [alert.text for alert in found.alerts] == [
+        "the self-test failed",
+        "/a is offline: I/O error",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,13 +88,14 @@ def test_counts_that_do_not_add_up_are_told() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    ssd = status_document()["ssd"] | {
-        "paths": [
-            ssd_path("/a", state="degraded", reason="no O_DIRECT"),
-            ssd_path("/b", state="offline", reason="gone"),
-        ]
-    }
-    assert _raised(ssd=ssd) == [("critical", "tiers", "/b"), ("warning", "tiers", "/a")]
+    paths = [
+        ssd_path("/a", state="degraded", reason="no O_DIRECT"),
+        ssd_path("/b", state="offline", reason="gone"),
+    ]
+    assert _raised(ssd=_ssd(paths=paths)) == [
+        ("critical", "tiers", "/b"),
+        ("warning", "tiers", "/a"),
+    ]
 
 
 def test_an_engine_whose_workers_do_not_come_is_stale() -> None:

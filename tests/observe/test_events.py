@@ -79,6 +79,62 @@ def test_what_changes_is_told(
     assert _told(before, after) == told
 
 
+def _space(**changes: Any) -> dict[str, Any]:
+    space: dict[str, Any] = status_document()["namespaces"][0]
+    return space | {"namespace": "ab" * 16} | changes
+
+
+@pytest.mark.parametrize("logged", [None, ()])
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            {"ssd": _ssd(capacity_bytes=64 << 20)},
+            {"ssd": _ssd(capacity_bytes=96 << 20)},
+            ["/a holds 96 MiB, was 64 MiB"],
+        ),
+        (
+            {"namespaces": [_space()]},
+            {"namespaces": [_space(quota_bytes=32 << 20)]},
+            ["namespace abababababab has quota 32 MiB, was none"],
+        ),
+        (
+            {"namespaces": [_space(quota_bytes=32 << 20)]},
+            {"namespaces": [_space(quota_bytes=None)]},
+            ["namespace abababababab has quota none, was 32 MiB"],
+        ),
+        (
+            {"namespaces": [_space()]},
+            {"namespaces": [_space(pinned=True)]},
+            ["namespace abababababab is pinned"],
+        ),
+    ],
+)
+def test_what_an_operator_changes_is_told_with_and_without_a_log(
+    before: dict[str, Any],
+    after: dict[str, Any],
+    told: list[str],
+    logged: tuple[LoggedEvent, ...] | None,
+) -> None:
+    history = History()
+    history.add(replace(sample(**before), events=logged))
+    history.events.clear()
+    history.add(replace(sample(**after), events=logged))
+    assert [event.text for event in history.events] == told
+
+
+def test_sizes_of_another_start_are_no_change() -> None:
+    before = {"boot_id": "a" * 16, "ssd": _ssd(capacity_bytes=64 << 20)}
+    after = {
+        "boot_id": "b" * 16,
+        "saves": status_document()["loads"],
+        "ssd": _ssd(capacity_bytes=96 << 20),
+    }
+    assert _told(before, after) == [
+        f"the daemon restarted: {'a' * 16} ended, {'b' * 16} began",
+    ]
+
+
 def test_leases_that_end_otherwise_than_by_a_load_are_told() -> None:
     name = "pegaflow_leases_ended_total"
     metrics = f'{name}{{reason="loaded"}} 9\n{name}{{reason="expired"}} 3\n'

@@ -23,6 +23,7 @@ class Scene:
             sources[key] = options.pop(key)
         offline_after_s = options.pop("offline_after_s", None)
         self.clock = Clock(BEGAN)
+        self.second = 0.0
         self.sources = [
             ScriptedSource(
                 f"gpu-{number + 1}",
@@ -39,12 +40,14 @@ class Scene:
 
     def advance(self, second: float) -> None:
         """Let every daemon answer once, ``second`` seconds after the begin."""
+        self.second = second
         self.clock.at = BEGAN + second
         for host, source in zip(self.app.hosts, self.sources, strict=True):
             host.receive(source.read())
 
     def fail(self, host: int, error: PegaflowError, second: float) -> None:
         """Let a daemon not answer."""
+        self.second = second
         self.clock.at = BEGAN + second
         self.app.hosts[host].receive(error)
 

@@ -19,14 +19,21 @@ _SECONDS: Final = 60.0
 
 
 class Terminal:
-    """A process whose input and output are a terminal of 120 columns and 60 lines."""
+    """A process whose input and output are a terminal, at first of 120 columns and 60 lines."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        kind: str = "xterm-256color",
+        size: tuple[int, int] = (120, 60),
+    ) -> None:
         self._own, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 120, 0, 0))
+        self.resize(size)
         self.process = subprocess.Popen(
             command,
-            env={**environ, "TERM": "xterm-256color", "PYTHONUTF8": "1"},
+            env={**environ, "TERM": kind, "PYTHONUTF8": "1"},
             stdin=other,
             stdout=other,
             stderr=other,
@@ -44,6 +51,17 @@ class Terminal:
             assert time.monotonic() < deadline, f"{text!r} is not in {shown[-4000:]!r}"
             self._read(0.5)
         self._written = ""
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Give the terminal so many columns and lines; the kernel tells the process."""
+        columns, lines = size
+        fcntl.ioctl(self._own, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def read_for(self, seconds: float) -> None:
+        """Take what it writes, so that it never waits for the terminal."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._read(left)
 
     def press(self, keys: str) -> None:
         """Type something."""

@@ -113,8 +113,9 @@ def test_a_paused_view_does_not_move_and_its_age_grows() -> None:
 
 def test_reset_counts_from_then_on_until_esc() -> None:
     async def look(scene: Scene, pilot: Pilot[None]) -> None:
-        history = scene.app.hosts[0].history
-        at_reset = history.snapshots[-1].blocks.requested
+        now = scene.app.hosts[0].now
+        assert now is not None
+        at_reset = now.blocks.requested
         for second in range(41, 46):
             scene.advance(second)
         await scene.settle(pilot)

@@ -28,10 +28,10 @@ PANELS: Final[dict[str, type[Panel]]] = {
     "7": EvictionsPanel,
     "8": LeasesPanel,
     "9": QueuesPanel,
+    "f1": PlacementPanel,
     "0": LogPanel,
-    "f1": PrefixesPanel,
-    "f2": PeersPanel,
-    "f3": PlacementPanel,
+    "f2": PrefixesPanel,
+    "f3": PeersPanel,
 }
 """The panels by the key that shows and hides them."""
 

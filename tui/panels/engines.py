@@ -18,6 +18,7 @@ class EnginesPanel(TablePanel[Engine]):
     HELP = (
         "Engines that are attached, and what they moved in the window; an idle one does not call."
     )
+    NOTHING = "no engine is attached; `pegaflow vllm -- MODEL` starts one"
     columns = (
         Column[Engine](
             "engine", 12, lambda one: one.engine_id[:12], lambda one: one.engine_id, right=False

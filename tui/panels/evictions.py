@@ -3,7 +3,7 @@
 from textual.content import Content
 
 from pegaflow.observe.snapshot import Ages, Evictions
-from pegaflow.tui.drawing import age, sparkline
+from pegaflow.tui.drawing import age, fit, graph
 from pegaflow.tui.panels.panel import Panel
 from pegaflow.tui.view import View
 
@@ -18,35 +18,32 @@ class EvictionsPanel(Panel):
     def lines(self, view: View, width: int) -> list[Content]:
         """Counts, and a graph of memory's."""
         counted = view.counted.evictions
-        values = [snapshot.evictions.memory_per_s for snapshot in view.recent[1:]]
-        marks = {index - 1 for index in view.restarts}
-        graph = sparkline(values, max(width - 22, 4), view.preferences.glyphs, marks)
+        values = [point.evictions_per_s for point in view.recent]
+        (drawn,) = graph(values, max(width - 18, 4), 1, view.preferences.glyphs, view.restarts)
         now = f"{view.now.evictions.memory_per_s:>9,.0f}/s "
         return [
-            Content.assemble(("memory", "bold"), now, graph),
+            Content.assemble(("memory", "bold"), now, drawn),
             Content(f"{counted.memory_blocks:,} left memory, {counted.ssd_blocks:,} left ssd"),
             Content(f"{counted.admissions:,} came in, {counted.kept_blocks:,} kept on ssd"),
             Content.styled(f"policy {view.now.daemon.policy}, {view.window}", "$text-muted"),
-            *_facts(counted, width),
+            Content(f"why: {_reasons(counted)}"),
+            Content.styled("age        p50     p95     p99", "$text-muted bold"),
+            _ages("stayed", counted.residence),
+            _ages("unused", counted.idle),
         ]
 
 
-def _facts(evictions: Evictions, width: int) -> list[Content]:
-    """Why blocks left memory, and how old they were."""
-    reasons = [
-        f"{reason.replace('_', ' ')} {count:,}"
+def _reasons(evictions: Evictions) -> str:
+    """Why blocks left memory."""
+    counts = [
+        f"{count:,} {reason.replace('_', ' ')}"
         for reason, count in evictions.reasons.items()
         if count
     ]
-    if not reasons:
-        return []
-    texts = [
-        f"{', '.join(reasons)}; {evictions.unfound_blocks:,} never found",
-        f"stayed {_ages(evictions.residence)}",
-        f"unused {_ages(evictions.idle)}",
-    ]
-    return [line for text in texts for line in Content(text).wrap(width)]
+    return f"{', '.join(counts)}; {evictions.unfound_blocks:,} never found" if counts else "none"
 
 
-def _ages(ages: Ages) -> str:
-    return f"p50 {age(ages.p50_s)}, p95 {age(ages.p95_s)}, p99 {age(ages.p99_s)}"
+def _ages(name: str, ages: Ages) -> Content:
+    """How old they were."""
+    cells = (age(one) for one in (ages.p50_s, ages.p95_s, ages.p99_s))
+    return Content(name + "".join(fit(cell, 8, right=True) for cell in cells))

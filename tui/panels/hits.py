@@ -1,17 +1,24 @@
 """Where the blocks that were asked for were."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from textual.content import Content
 
 from pegaflow.models import Blocks
 from pegaflow.observe.rows import percent
-from pegaflow.tui.drawing import bar
+from pegaflow.tui.drawing import bar, packed, stacked
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
 
 _WINDOWS: Final = {900: "15 m", 3600: "1 h", 86400: "24 h"}
-_STYLES = {"memory": "$success", "ssd": "$primary", "remote": "$secondary", "miss": "$warning"}
+_STYLES: Final = {
+    "memory": "$success",
+    "ssd": "$primary",
+    "remote": "$primary-lighten-3",
+    "miss": "$warning",
+}
+_SHORT: Final = {"memory": "mem", "ssd": "ssd", "remote": "rem", "miss": "miss"}
 
 
 class HitsPanel(Panel):
@@ -25,50 +32,69 @@ class HitsPanel(Panel):
     )
 
     def lines(self, view: View, width: int) -> list[Content]:
-        """A bar for each place."""
+        """A bar for each place, then why blocks were missed."""
         blocks = view.counted.window_blocks
-        lines = [
-            Content.assemble(
-                ("asked ", "bold"), f"{blocks.requested:>10,} ", (view.window, "$text-muted")
-            )
-        ]
-        lines += [self._place(name, blocks, view, width) for name in _STYLES]
-        total = view.now.blocks
-        lines.append(
-            Content.styled(
-                f"since start {total.requested:,}, {percent(total.hit_rate)} hits", "$text-muted"
-            )
+        heading = Content.assemble(
+            ("asked ", "bold"),
+            f"{blocks.requested:>10,} ",
+            (f"{percent(blocks.hit_rate)} hits, {view.window}", "$text-muted"),
         )
-        lines += _reasons(view, width)
-        return lines + alert_lines(view, self.NAME)
+        if self.is_compact:
+            return [heading, *_short(blocks, view, width), *_reasons(view, width)]
+        total = view.now.blocks
+        since = f"since start {total.requested:,}, {percent(total.hit_rate)} hits"
+        return [
+            heading,
+            *(_place(name, blocks, view, width) for name in _STYLES),
+            Content.styled(since, "$text-muted"),
+            *_reasons(view, width),
+            *alert_lines(view, self.NAME),
+        ]
 
-    def _place(self, name: str, blocks: Blocks, view: View, width: int) -> Content:
-        count: int = getattr(blocks, name)
-        share = count / blocks.requested if blocks.requested else 0.0
-        drawn = bar(share, max(width - 23, 4), view.preferences.glyphs, _STYLES[name])
-        return Content.assemble(f"{name:6}{count:>10,}{share:>5.0%} ", drawn)
+
+def _share(name: str, blocks: Blocks) -> float:
+    count: int = getattr(blocks, name)
+    return count / blocks.requested if blocks.requested else 0.0
 
 
-def _reasons(view: View, width: int) -> list[Content]:
+def _place(name: str, blocks: Blocks, view: View, width: int) -> Content:
+    share = _share(name, blocks)
+    drawn = bar(share, max(width - 23, 4), view.preferences.glyphs, _STYLES[name])
+    return Content.assemble(f"{name:6}{getattr(blocks, name):>10,}{share:>5.0%} ", drawn)
+
+
+def _short(blocks: Blocks, view: View, width: int) -> Iterator[Content]:
+    """All places in one bar, and in one line."""
+    shares = [(_share(name, blocks), style) for name, style in _STYLES.items()]
+    yield stacked(shares, width, view.preferences.glyphs)
+    parts = [
+        (f"{_SHORT[name]} {_share(name, blocks):.0%} ", style) for name, style in _STYLES.items()
+    ]
+    yield Content.assemble(*parts)
+
+
+def _reasons(view: View, width: int) -> Iterator[Content]:
     """Why blocks were missed, what larger pools would have hit, and what no pool can exceed."""
     misses = view.counted.misses
-    told = [("new", misses.new), ("lost", misses.lost)]
+    told = [f"missed: {misses.new:,} never seen", f"{misses.lost:,} lost"]
     told += [
-        (reason, count)
-        for reason, count in misses.reasons.items()
-        if reason in ("declined", "unfetched") and count
+        f"{misses.reasons[reason]:,} {reason}"
+        for reason in ("declined", "unfetched")
+        if misses.reasons.get(reason)
     ]
     ghosts = [
-        f"{times}x {count:,}" for times, count in misses.ghost_hits.items() if count or times == "2"
+        f"{times}x +{count:,}"
+        for times, count in misses.ghost_hits.items()
+        if count or times == "2"
     ]
     tops = [
         f"{_WINDOWS.get(ceiling.window_s, ceiling.window_s)} {percent(ceiling.hit_share)}"
         for ceiling in view.now.ceilings
     ]
-    rows = [("missed", [f"{name} {count:,}" for name, count in told]), ("a pool of", ghosts)]
-    texts = [f"{name} {', '.join(parts)}" for name, parts in rows if parts]
+    rows = [told]
     if ghosts:
-        texts[-1] += " more hits"
+        rows.append([f"larger pool: {ghosts[0]}", *ghosts[1:]])
     if tops:
-        texts.append(f"ceiling {', '.join(tops)}")
-    return [line for text in texts for line in Content(text).wrap(width)]
+        rows.append([f"ceiling {tops[0]}", *tops[1:]])
+    for parts in rows:
+        yield from map(Content, packed(parts, width, ", "))

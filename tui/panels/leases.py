@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from pegaflow.tui.drawing import duration, signed
+from pegaflow.tui.drawing import counted, duration, signed
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
 from pegaflow.units import format_size
@@ -18,22 +18,24 @@ class LeasesPanel(Panel):
     def lines(self, view: View, width: int) -> list[Content]:
         """Counts, the oldest lease, and ends."""
         leases = view.now.leases
-        held = f"{leases.held:,} held: {leases.blocks:,} blocks, {format_size(leases.bytes)}"
+        held = (
+            f"{leases.held:,} held: {counted(leases.blocks, 'block')}, {format_size(leases.bytes)}"
+        )
         oldest = f"oldest {duration(leases.oldest_s)}"
         suspect = signed("warning", f"{oldest}: a leak?") if leases.suspect else Content(oldest)
-        counted = view.counted.leases
+        window = view.counted.leases
         ends = ", ".join(
-            f"{count:,} {reason.replace('_', ' ')}" for reason, count in counted.ended.items()
+            f"{count:,} {reason.replace('_', ' ')}"
+            for reason, count in window.ended.items()
+            if count
         )
         return [
             Content(held),
             suspect,
-            Content(f"{leases.pinned_blocks:,} blocks pinned"),
-            Content(
-                f"{leases.in_flight_pages:,} pages being filled, "
-                f"{leases.partial_blocks:,} blocks lack shards"
-            ),
-            Content(f"{counted.granted:,} granted, {view.window}"),
-            *([Content(f"ended: {ends}")] if ends else []),
+            Content(f"{counted(leases.pinned_blocks, 'block')} pinned"),
+            Content(f"{counted(leases.in_flight_pages, 'page')} being filled"),
+            Content(f"{counted(leases.partial_blocks, 'block')} without all shards"),
+            Content(f"{window.granted:,} granted, {view.window}"),
+            Content(f"ended: {ends or 'none'}"),
             *alert_lines(view, self.NAME),
         ]

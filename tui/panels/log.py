@@ -15,6 +15,7 @@ class LogPanel(TablePanel[Event]):
     NAME = "events"
     TITLE = "Events"
     HELP = "What changed between readings: engines, states, restarts, failures, corrupt blocks."
+    NOTHING = "nothing happened yet"
     columns = (
         Column[Event]("time", 8, lambda one: iso_time(one.at)[11:19], lambda one: one.at),
         Column[Event]("event", 20, lambda one: one.text, lambda one: one.text, right=False),

@@ -15,18 +15,19 @@ class NamespacesPanel(TablePanel[Namespace]):
     NAME = "namespaces"
     TITLE = "Namespaces"
     HELP = "Bytes and blocks of each namespace, its hits of memory in the window, what it lost."
+    NOTHING = "nothing was asked for or saved yet"
     columns = (
         Column[Namespace](
             "namespace", 12, lambda one: one.namespace[:12], lambda one: one.namespace, right=False
         ),
         Column[Namespace]("bytes", 9, lambda one: format_size(one.bytes), lambda one: one.bytes),
         Column[Namespace](
-            "blocks", 8, lambda one: f"{one.blocks:,}", lambda one: one.blocks, least_panel=70
+            "blocks", 7, lambda one: f"{one.blocks:,}", lambda one: one.blocks, least_panel=70
         ),
         Column[Namespace](
             "on ssd", 9, lambda one: format_size(one.ssd_bytes), lambda one: one.ssd_bytes
         ),
-        Column[Namespace]("asked", 8, lambda one: f"{one.requested:,}", lambda one: one.requested),
+        Column[Namespace]("asked", 7, lambda one: f"{one.requested:,}", lambda one: one.requested),
         Column[Namespace](
             "hit", 4, lambda one: percent(one.hit_share), lambda one: one.hit_share or 0.0
         ),
@@ -37,7 +38,7 @@ class NamespacesPanel(TablePanel[Namespace]):
             lambda one: one.evictions_per_s,
         ),
         Column[Namespace](
-            "quota", 9, lambda one: _quota(one), lambda one: one.quota_bytes or 0, least_panel=80
+            "quota", 9, lambda one: _quota(one), lambda one: one.quota_bytes or 0, least_panel=75
         ),
         Column[Namespace](
             "model",

@@ -2,6 +2,7 @@
 
 from textual.content import Content
 
+from pegaflow.tui.drawing import counted
 from pegaflow.tui.panels.panel import Panel, sentence
 from pegaflow.tui.view import View
 from pegaflow.units import format_size
@@ -17,11 +18,9 @@ class PlacementPanel(Panel):
     def lines(self, view: View, width: int) -> list[Content]:
         """Kind, readiness, pins."""
         daemon = view.now.daemon
-        pool = next(tier for tier in view.now.tiers if tier.tier == "memory")
         return [
             Content(f"{daemon.pool_kind}: {daemon.pool_path or 'anonymous memory'}"),
             Content(f"{daemon.ready_percent:.0f}% ready"),
-            Content(f"{format_size(pool.largest_free_bytes or 0)} free in one piece"),
-            Content(f"{format_size(daemon.pinned_bytes)} pinned for {daemon.gpus} GPUs"),
+            Content(f"{format_size(daemon.pinned_bytes)} pinned for {counted(daemon.gpus, 'GPU')}"),
             *sentence(view.now.absent["numa"], width),
         ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from textual.content import Content
 from textual.message import Message
@@ -10,12 +10,16 @@ from textual.message import Message
 from pegaflow.observe.thresholds import Level
 from pegaflow.tui.drawing import fit
 from pegaflow.tui.glyphs import SIGNS, STYLES
-from pegaflow.tui.panels.panel import Panel, sentence
+from pegaflow.tui.panels.panel import COMPACT_LINES, Panel, sentence
 from pegaflow.tui.view import View
 
 R = TypeVar("R")
 
-_ROWS = 6
+_ROWS: Final = 6
+_SIGN: Final = 3
+"""Cells of the sign before a row."""
+_LEAST: Final = 6
+"""Cells of a column that gives way to others."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,12 @@ Fitted = Sequence[tuple[Column[R], int]]
 class TablePanel(Panel, Generic[R]):
     """A panel of rows of ``R``."""
 
+    COMPACT = None
     WIDE = True
     columns: ClassVar[Sequence[Column[Any]]]
     rows_shown: ClassVar[int] = _ROWS
+    NOTHING: ClassVar[str] = "none"
+    """What is said where there is no row at all."""
 
     class Opened(Message):
         """The user wants to see all of a row."""
@@ -55,6 +62,9 @@ class TablePanel(Panel, Generic[R]):
         self.cursor = 0
         self.sort_column: int | None = None
         self.reverse = False
+        self._count = 0
+        """Rows that there are to show."""
+        self._remark: list[Content] = []
 
     def rows(self, view: View) -> Sequence[R]:
         """All rows, in their own order."""
@@ -75,17 +85,26 @@ class TablePanel(Panel, Generic[R]):
     def ordered(self, view: View) -> list[R]:
         """The rows that are shown, in order."""
         preferences = view.preferences
-        rows = [
-            row
-            for row in self.rows(view)
-            if preferences.filter.admits(" ".join(column.text(row) for column in self.columns))
-            and (not preferences.faults_only or self.level(view, row) != "ok")
-        ]
+        rows = list(self.rows(view))
+        if preferences.filter.text:
+            rows = [row for row in rows if preferences.filter.admits(self._text(row))]
+        if preferences.faults_only:
+            rows = [row for row in rows if self.level(view, row) != "ok"]
         if self.sort_column is not None:
             rows.sort(key=self.columns[self.sort_column].sort, reverse=not self.reverse)
         elif self.reverse:
             rows.reverse()
         return rows
+
+    def is_quiet(self, view: View) -> bool:
+        """Whether no row is at fault."""
+        return super().is_quiet(view) and all(
+            self.level(view, row) == "ok" for row in self.rows(view)
+        )
+
+    def _text(self, row: R) -> str:
+        """All that a filter looks at."""
+        return " ".join(column.text(row) for column in self.columns)
 
     def selected(self) -> R | None:
         """The row under the cursor."""
@@ -95,22 +114,27 @@ class TablePanel(Panel, Generic[R]):
     def lines(self, view: View, width: int) -> list[Content]:
         """A heading, the rows around the cursor, and a remark."""
         rows = self.ordered(view)
+        remark = "" if self.is_compact else self.remark(view)
+        self._count, self._remark = len(rows), sentence(remark, width) if remark else []
         self.cursor = min(self.cursor, max(len(rows) - 1, 0))
         columns = self._fitted(width)
-        remark = self.remark(view)
-        limit = self._limit(view, remark)
+        limit = max(self.room - 1 - len(self._remark), 1)
         first = min(max(self.cursor - limit + 1, 0), max(len(rows) - limit, 0))
         shown = rows[first : first + limit]
         lines = [self._heading(columns, view)]
         lines += [self._line(columns, view, row, first + index) for index, row in enumerate(shown)]
-        hidden = len(rows) - len(shown)
         if not rows:
             lines.append(Content.styled(self._empty(view), "$text-muted italic"))
-        if hidden:
-            lines.append(Content.styled(f"{hidden} more of {len(rows)}", "$text-muted"))
-        if remark and not view.preferences.compact:
-            lines += sentence(remark, width)
-        return lines
+        hidden = len(rows) - len(shown)
+        self.note(f"{first + 1} to {first + len(shown)} of {len(rows)}" if hidden else "")
+        return lines + self._remark
+
+    def range_of_lines(self, lines: Sequence[Content]) -> tuple[int, int]:
+        """A heading, a remark, and some rows or all."""
+        least = COMPACT_LINES - 1 if self.is_compact else self.rows_shown
+        others = 1 + len(self._remark)
+        count = max(self._count, 1)
+        return others + min(count, least), others + count
 
     def next_sort(self) -> None:
         """Sort by the next column, and after the last by none."""
@@ -144,28 +168,15 @@ class TablePanel(Panel, Generic[R]):
         if (row := self.selected()) is not None:
             self.post_message(self.Opened(*self.facts(row)))
 
-    def on_focus(self) -> None:
-        """Show the cursor."""
-        self._draw()
-
-    def on_blur(self) -> None:
-        """Hide the cursor."""
-        self._draw()
-
     def _move(self, by: int) -> None:
         self.cursor = max(self.cursor + by, 0)
         self._draw()
-
-    def _limit(self, view: View, remark: str) -> int:
-        if self.is_maximised:
-            return max(self.content_size.height - 2 - bool(remark), 1)
-        return 2 if view.preferences.compact else self.rows_shown
 
     def _empty(self, view: View) -> str:
         preferences = view.preferences
         if self.rows(view) and preferences.faults_only:
             return "none at fault"
-        return "none that fits the filter" if self.rows(view) else "none"
+        return "none that fits the filter" if self.rows(view) else self.NOTHING
 
     def _heading(self, columns: Fitted[R], view: View) -> Content:
         parts = []
@@ -175,18 +186,19 @@ class TablePanel(Panel, Generic[R]):
             if self.sort_column is not None and column is self.columns[self.sort_column]:
                 title += glyphs.up if self.reverse else glyphs.down
             parts.append(fit(title, width, right=column.right))
-        return Content.styled("  " + " ".join(parts), "$text-muted bold")
+        return Content.styled(" " * _SIGN + " ".join(parts), "$text-muted bold")
 
     def _line(self, columns: Fitted[R], view: View, row: R, index: int) -> Content:
         level = self.level(view, row)
         cells = [fit(column.text(row), width, right=column.right) for column, width in columns]
         is_here = self.has_focus and index == self.cursor
-        text = f"{fit(SIGNS[level], 2)}{' '.join(cells)}"
+        text = f"{fit(SIGNS[level], _SIGN)}{' '.join(cells)}"
         return Content.styled(text, "reverse" if is_here else STYLES[level])
 
     def _fitted(self, width: int) -> Fitted[R]:
         """The columns that a panel of this width has; the last one of text takes what is left."""
         columns = [column for column in self.columns if width >= column.least_panel]
         last = next((one for one in reversed(columns) if not one.right), None)
-        spare = width - 2 - sum(one.width for one in columns) - (len(columns) - 1)
-        return [(one, one.width + max(spare, 0) if one is last else one.width) for one in columns]
+        spare = width - _SIGN - sum(one.width for one in columns) - (len(columns) - 1)
+        flexible = max(last.width + spare, _LEAST) if last else 0
+        return [(one, flexible if one is last else one.width) for one in columns]

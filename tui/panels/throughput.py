@@ -1,45 +1,72 @@
 """How fast bytes move."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from textual.content import Content
 
-from pegaflow.tui.drawing import fit, rate, sparkline
+from pegaflow.observe.snapshot import Flow
+from pegaflow.tui.drawing import fit, graph, rate
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
 
 _WIDE: Final = 46
-"""From this width on there is room for the fastest."""
+"""From this width on there is room for the end of the axis."""
+
+_HEAD: Final = 23
+"""Cells of a name and a rate."""
+
+_HIGHEST: Final = 3
+"""Lines of a graph at most."""
 
 
 class ThroughputPanel(Panel):
-    """A graph for each direction, up to the fastest that was seen."""
+    """A graph for each direction, up to what its tier can do, or the fastest that was seen."""
 
     NAME = "throughput"
     TITLE = "Throughput"
-    HELP = "Bytes a second by direction; graphs reach up to the fastest seen, a line is a restart."
+    HELP = (
+        "Bytes a second by direction. Graphs of ssd reach up to what its disks were measured to "
+        "do, the others up to the fastest seen; a dashed line is a restart of the daemon."
+    )
+
+    def __init__(self, digit: str) -> None:
+        super().__init__(digit)
+        self._flows = self._others = 0
+        """Graphs, and lines that are none."""
 
     def lines(self, view: View, width: int) -> list[Content]:
-        """Rate, graph and fastest of each."""
-        lines = []
-        tops = 11 if width >= _WIDE else 0
-        for flow in view.now.flows:
-            values = [snapshot.rates.get(flow.name, 0.0) for snapshot in view.recent[1:]]
-            graph = sparkline(
-                values,
-                max(width - 23 - tops, 4),
-                view.preferences.glyphs,
-                {index - 1 for index in view.restarts},
-            )
-            fastest = rate(max(values, default=0.0))
-            lines.append(
-                Content.assemble(
-                    (f"{flow.name:10}", "bold"),
-                    fit(rate(flow.bytes_per_s), 12, right=True),
-                    " ",
-                    graph,
-                    (fit(fastest, tops, right=True) if tops else "", "$text-muted"),
-                )
-            )
-        lines.append(Content.styled(view.now.absent["remote"], "$text-muted italic"))
-        return lines + alert_lines(view, self.NAME)
+        """Rate, graph and axis of each."""
+        flows = view.now.flows
+        others = [Content.styled(view.now.absent["remote"], "$text-muted italic")]
+        others += alert_lines(view, self.NAME)
+        self._flows, self._others = len(flows), len(others)
+        room = (self.room - len(others)) // len(flows)
+        height = 1 if self.is_compact else min(max(room, 1), _HIGHEST)
+        return [line for flow in flows for line in _graph(flow, view, width, height)] + others
+
+    def range_of_lines(self, lines: Sequence[Content]) -> tuple[int, int]:
+        """Graphs of one line, or of several."""
+        if self.is_compact:
+            return super().range_of_lines(lines)
+        return self._flows + self._others, self._flows * _HIGHEST + self._others
+
+
+def _graph(flow: Flow, view: View, width: int, height: int) -> list[Content]:
+    values = [point.rates.get(flow.name, 0.0) for point in view.recent]
+    axis = max(flow.tier_bytes_per_s or 0.0, *values, 0.0)
+    end = 11 if width >= _WIDE else 0
+    drawn = graph(
+        values,
+        max(width - _HEAD - end, 4),
+        height,
+        view.preferences.glyphs,
+        view.restarts,
+        top=axis,
+    )
+    head = Content.assemble(
+        (f"{flow.name:10}", "bold"), fit(rate(flow.bytes_per_s), 12, right=True), " "
+    )
+    top = Content.styled(fit(rate(axis), end, right=True) if end else "", "$text-muted")
+    rest = [" " * _HEAD + line for line in drawn[1:]]
+    return [Content.assemble(head, drawn[0], top), *rest]

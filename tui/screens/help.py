@@ -24,8 +24,7 @@ def help_page(keys: Sequence[Binding], keymap: Mapping[str, str], focused: str |
         for key in keys
     ]
     lines += [
-        Content.assemble(("Tab       ", "bold"), "to the next panel; arrows walk through rows"),
-        Content.assemble(("Enter     ", "bold"), "all of a row, or a panel on the whole screen"),
+        Content.assemble(("enter     ", "bold"), "all of a row, or a panel on the whole screen"),
         Content(""),
         Content.styled("These keys show and hide panels:", "bold"),
     ]
