@@ -22,7 +22,7 @@ from pegaflow.units import AMOUNT_FORM, format_count, format_duration, format_si
 _TIERS = ("ssd",)
 _ORDERS = ("recent", "frequent")
 _OTHERS = {
-    "present": "were in memory already",
+    "present": "in memory already",
     "no_room": "found no room",
     "failed": "could not be read",
 }

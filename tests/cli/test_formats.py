@@ -1,5 +1,6 @@
 """What commands write, whole, and their exit codes: piped, to a terminal, and as JSON."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -46,6 +47,8 @@ def _outcome(pegaflow: CommandLine, form: str, *args: str) -> Outcome:
         ("status_degraded", ["status"], 5),
         ("events", ["events"], 0),
         ("engine_list", ["engine", "list"], 0),
+        ("tier_list", ["tier", "list"], 0),
+        ("namespace_list", ["namespace", "list"], 0),
         ("unreachable", ["status"], 3),
     ],
 )
@@ -57,6 +60,8 @@ def test_of_one_daemon(
         "status_degraded": lambda: daemon(state="degraded", reasons=["the pool stays small"]),
         "events": lambda: LoggingDaemon("/unused", lost=1),
         "engine_list": three_engines,
+        "tier_list": daemon,
+        "namespace_list": daemon,
     }
     if name in daemons:
         made = daemons[name]()
@@ -64,7 +69,11 @@ def test_of_one_daemon(
     outcome = _outcome(pegaflow, form, *args)
     assert outcome.code == code
     assert outcome.err == ("pegaflow: no daemon answers on the socket\n" if code == 3 else "")
-    assert keeps(f"formats/{name}.{form}.txt", outcome.out)
+    if name.startswith("status") and form == "json":
+        # As it came: the schema documents it.
+        assert outcome.json("status") == json.loads(pegaflow.daemon.status_json())
+    else:
+        assert keeps(f"formats/{name}.{form}.txt", outcome.out)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -84,6 +93,11 @@ def test_of_several_daemons(
     else:
         outcome = _outcome(pegaflow, form, "status", "--url", ready, "--url", degraded)
         assert (outcome.code, outcome.err) == (5, "")
+    if form == "json":
+        hosts = [(one["host"], one["status"]) for one in outcome.json("fleet")["hosts"]]
+        states = [status and status["state"] for _, status in hosts]
+        assert states == ["ready", "degraded", None][: len(hosts)]
+        return
     out = outcome.out
     for address, shown in ((ready, "READY"), (degraded, "DEGRADED")):
         port = address.rpartition(":")[2]

@@ -70,10 +70,10 @@ def test_a_larger_size_needs_no_confirmation(pegaflow: CommandLine) -> None:
 
 
 def test_nobody_is_asked_for_a_size_that_is_not_possible(pegaflow: CommandLine) -> None:
-    pegaflow.daemon = _daemon(**{"tier-resize": ConfigError("the pool size is 1 bytes")})
+    pegaflow.daemon = _daemon(**{"tier-resize": ConfigError("the pool size is 1 byte")})
     outcome = pegaflow("tier", "resize", "memory", "1", typed="memory\n")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "pegaflow: the pool size is 1 bytes\n"
+    assert outcome.err == "pegaflow: the pool size is 1 byte\n"
 
 
 def test_a_smaller_size_is_confirmed_by_name(pegaflow: CommandLine) -> None:

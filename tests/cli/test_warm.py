@@ -45,7 +45,7 @@ def test_it_says_what_was_not_loaded_and_why(pegaflow: CommandLine) -> None:
     )
     pegaflow.daemon = _daemon(json.dumps(result))
     assert pegaflow("warm").out == (
-        "1 block (1 MiB) loaded within 2 s (512 KiB/s); 9 blocks were in memory already, "
+        "1 block (1 MiB) loaded within 2 s (512 KiB/s); 9 blocks in memory already, "
         "50 blocks found no room, 45 blocks could not be read\n"
     )
 
@@ -57,7 +57,7 @@ def test_it_says_what_the_limit_leaves_out(pegaflow: CommandLine, dry_run: bool)
     args = ["--dry-run"] if dry_run else []
     said = pegaflow("warm", "--limit=1", *args).out
     assert said.startswith("0 blocks (0 B) ")
-    others = "2 blocks were in memory already, the limit leaves out what would be next\n"
+    others = "2 blocks in memory already, the limit leaves out what would be next\n"
     assert said.endswith(f"; {others}")
 
 

@@ -1,6 +1,7 @@
 //! Sizes: slabs, pages, and where a slot's bytes are.
 
 use super::slot::Slot;
+use crate::count::counted;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Pages begin at multiples of this and are padded to it.
@@ -31,8 +32,9 @@ impl Geometry {
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "the pool size is {pool_bytes} bytes, allowed are {least} to {MAX_POOL_BYTES}: \
-                     choose one of these"
+                    "the pool size is {}, allowed are {least} to {MAX_POOL_BYTES}: \
+                     choose one of these",
+                    counted(pool_bytes, "byte")
                 ),
             ));
         }
@@ -81,8 +83,9 @@ impl Geometry {
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "a pool of {pool_bytes} bytes has too few slabs of {} bytes: give at least {least} bytes, or remove \
+                    "a pool of {} has too few slabs of {} bytes: give at least {least} bytes, or remove \
                      the pool (pegaflow stop --purge) and start with a smaller --pool-size",
+                    counted(pool_bytes, "byte"),
                     self.slab_bytes
                 ),
             ));

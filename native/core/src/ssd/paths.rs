@@ -16,6 +16,7 @@ use super::inbox::{Event, Reply};
 use super::path::{FILE_OVERHEAD, IDENTITY, Path, segment_number};
 use super::patience::Patience;
 use super::{Ssd, late};
+use crate::count::counted;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::Arc;
 
@@ -323,7 +324,8 @@ pub fn check_capacity(dir: &FilePath, capacity: u64) -> Result<()> {
     Err(Error::new(
         ErrorKind::Config,
         format!(
-            "{capacity} bytes for {} are too few: give an ssd path at least {MIN_CAPACITY}",
+            "{} for {} is too little: give an ssd path at least {MIN_CAPACITY}",
+            counted(capacity, "byte"),
             dir.display()
         ),
     ))

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use pegaflow_core::count::counted;
 use pegaflow_core::error::{Error, ErrorKind, Result};
 use pegaflow_core::progress::Progress;
 use pegaflow_core::store::{Flush, FlushProgress};
@@ -53,8 +54,10 @@ fn refuse_rest(end: FlushProgress) -> Result<FlushProgress> {
     Err(Error::new(
         ErrorKind::Io,
         format!(
-            "{} blocks of memory ({} bytes) are on ssd, {} found no room there: give the ssd tier more with `pegaflow tier resize` or `pegaflow tier add-path`",
-            end.copied_blocks, end.copied_bytes, end.no_room_blocks
+            "memory has {} ({} bytes) on ssd, and {} found no room there: give the ssd tier more with `pegaflow tier resize` or `pegaflow tier add-path`",
+            counted(end.copied_blocks, "block"),
+            end.copied_bytes,
+            counted(end.no_room_blocks, "block")
         ),
     ))
 }

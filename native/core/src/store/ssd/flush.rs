@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::Admission;
+use crate::count::counted;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ssd::Patience;
 use crate::store::Store;
@@ -90,7 +91,8 @@ impl Store {
                 return Err(Error::new(
                     ErrorKind::Io,
                     format!(
-                        "{left} blocks and more are not on ssd yet, and the time for it is over: give more"
+                        "{} or more not on ssd yet, and the time for it is over: give more",
+                        counted(left, "block")
                     ),
                 ));
             }
@@ -113,7 +115,8 @@ impl Store {
             missed => Err(Error::new(
                 ErrorKind::Io,
                 format!(
-                    "{missed} blocks could not be written to ssd: look at the state of its paths, whether blocks fit their segments, and at its write budget"
+                    "{} could not be written to ssd: look at the state of its paths, whether blocks fit their segments, and at its write budget",
+                    counted(missed, "block")
                 ),
             )),
         }
