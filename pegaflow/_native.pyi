@@ -76,6 +76,8 @@ class RecordedRequests:
         """Add a request that came at this time, and not before the last; equal names are equal blocks."""
     def blocks(self) -> int:
         """Blocks of all requests, each as often as it was asked for."""
+    def known_blocks(self) -> int:
+        """Blocks of prefixes that were asked for before: what a cache would hit that keeps everything."""
     def distinct_blocks(self) -> int: ...
     @staticmethod
     def policies() -> list[str]:

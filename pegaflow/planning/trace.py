@@ -39,8 +39,7 @@ class Trace:
 
     def ceiling_percent(self) -> float:
         """Hits of a cache that keeps everything, in percent of the blocks."""
-        (hits,) = self.recorded.hits("lru", [max(self.distinct_blocks, 1)], 1)
-        return round(100 * hits / max(self.blocks, 1), 2)
+        return round(100 * self.recorded.known_blocks() / max(self.blocks, 1), 2)
 
     @property
     def blocks(self) -> int:

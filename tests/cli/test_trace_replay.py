@@ -90,6 +90,20 @@ def test_bytes_that_differ_are_found(
     assert report.tally.wrong_blocks == report.tally.loaded_blocks == prefix_hits(requests)
 
 
+def test_what_memory_has_no_room_for_is_hit_on_ssd_with_the_right_bytes(
+    host: Host, trace: Path
+) -> None:
+    host.serve("--ssd", f"{host.directory / 'ssd'}=1GiB")
+    document = replayed(host, trace, "--engines", "1", "--speed", "0", "--block-bytes", "256KiB")
+    blocks = document["blocks"]
+    assert blocks["memory"] > 0 and blocks["ssd"] > 0
+    assert sum(blocks[part] for part in ("memory", "ssd", "remote", "miss")) == blocks["requested"]
+    assert (document["verified_blocks"], document["wrong_blocks"]) == (
+        blocks["memory"] + blocks["ssd"],
+        0,
+    )
+
+
 def test_people_see_throughput_tiers_and_percentiles(host: Host, trace: Path) -> None:
     host.serve()
     done = host.run("trace", "replay", str(trace), *AT_ONCE)

@@ -26,6 +26,10 @@ impl RecordedRequests {
         self.0.blocks()
     }
 
+    fn known_blocks(&self) -> u64 {
+        self.0.known_blocks()
+    }
+
     fn distinct_blocks(&self) -> usize {
         self.0.distinct_blocks()
     }

@@ -10,6 +10,7 @@ pub struct Requests {
     ends: Vec<usize>,
     blocks: Vec<u32>,
     numbers: HashMap<u64, u32>,
+    known: u64,
 }
 
 /// One request.
@@ -25,9 +26,13 @@ impl Requests {
     /// Adds a request that came at this time, and not before the last; equal names are equal blocks.
     pub fn push(&mut self, time_us: u64, names: &[u64]) {
         self.times_us.push(time_us);
+        let mut is_known = true;
         for name in names {
             let next = self.numbers.len() as u32;
-            self.blocks.push(*self.numbers.entry(*name).or_insert(next));
+            let number = *self.numbers.entry(*name).or_insert(next);
+            is_known &= number != next;
+            self.known += u64::from(is_known);
+            self.blocks.push(number);
         }
         self.ends.push(self.blocks.len());
     }
@@ -45,6 +50,11 @@ impl Requests {
     /// Blocks of all requests, each as often as it was asked for.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
+    }
+
+    /// Blocks of prefixes that were asked for before: what a cache would hit that keeps everything.
+    pub fn known_blocks(&self) -> u64 {
+        self.known
     }
 
     /// Blocks that differ.

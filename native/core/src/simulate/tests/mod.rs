@@ -44,6 +44,7 @@ proptest! {
             prop_assert_eq!(policy(&requests, kind, requests.distinct_blocks()), ceiling(&requests));
         }
         prop_assert_eq!(belady(&requests, requests.distinct_blocks()), ceiling(&requests));
+        prop_assert_eq!(requests.known_blocks(), ceiling(&requests));
     }
 
     #[test]
