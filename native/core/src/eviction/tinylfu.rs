@@ -146,7 +146,10 @@ impl EvictionPolicy for TinyLfu {
         } else if let Some(candidate) = self.candidate() {
             match self.oldest_in_main() {
                 Some(oldest) if self.count(candidate) > self.count(oldest) => {
-                    self.move_to(candidate, Part::Probation);
+                    // Once for each block that goes: as long as none can, each part is gone through as it is.
+                    if self.fruitless == 0 {
+                        self.move_to(candidate, Part::Probation);
+                    }
                     oldest
                 }
                 _ => candidate,
