@@ -141,6 +141,9 @@ def _nodes(status: Status) -> str:
 def _ssd(status: Status) -> Iterator[tuple[str, str]]:
     if status.ssd is None:
         return
+    if not status.ssd.paths:
+        yield "ssd", "no path now; `pegaflow tier add-path PATH=SIZE` gives it one"
+        return
     for number, path in enumerate(status.ssd.paths):
         text = (
             f"{format_size(path.used_bytes)} used of {format_size(path.capacity_bytes)}, "

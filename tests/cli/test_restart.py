@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,17 @@ def test_one_that_a_service_manager_started_is_started_by_it(host: Host) -> None
             assert Path(f"/proc/{document['pid']}/stat").read_text().split()[3] == str(manager.pid)
         finally:
             manager.kill()
+
+
+def test_two_restarts_at_one_time_are_one_after_the_other(host: Host) -> None:
+    host.run("serve", "--detach")
+    before = host.status()["pid"]
+    with ThreadPoolExecutor(2) as threads:
+        documents = list(threads.map(lambda _: restarted(host), range(2)))
+    first, second = sorted(documents, key=lambda document: document["pid_before"] != before)
+    assert first["pid_before"] == before
+    assert first["pid"] == second["pid_before"]
+    assert second["pid"] == host.status()["pid"]
 
 
 def test_a_new_daemon_that_cannot_start_is_told_with_the_end_of_the_old_one(host: Host) -> None:

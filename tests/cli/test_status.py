@@ -69,6 +69,12 @@ def test_a_pool_that_was_resized_says_who_gave_it_its_size(pegaflow: CommandLine
     assert line.strip() == ("size: pegaflow tier resize, until the next start (--pool-size: 1 GiB)")
 
 
+def test_an_ssd_tier_without_a_path_says_how_it_gets_one(pegaflow: CommandLine) -> None:
+    pegaflow.daemon = daemon(ssd=status_document()["ssd"] | {"paths": [], "shortages": []})
+    (line,) = (line for line in pegaflow("status").out.splitlines() if line.startswith("ssd"))
+    assert line.split(maxsplit=1)[1].startswith("no path now; `pegaflow tier add-path")
+
+
 def test_memory_on_several_nodes_is_told_by_node(pegaflow: CommandLine) -> None:
     nodes = [{"node": 0, "bytes": 1 << 29}, {"node": 1, "bytes": 1 << 28}]
     pegaflow.daemon = daemon(pool=status_document()["pool"] | {"nodes": nodes})
