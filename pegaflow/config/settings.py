@@ -91,8 +91,9 @@ class Config:
     )
     eviction_policy: str = _setting(
         kinds.choice("lru", "s3fifo", "sieve", "arc", "tinylfu", "density"),
-        "lru",
-        "Which blocks leave first when the pool is full; `pegaflow plan` compares them.",
+        "density",
+        "Which blocks leave first when the pool is full; `pegaflow plan` compares them. density "
+        "learns how soon blocks are used again.",
     )
     verify: str = _setting(
         kinds.choice("always", "first", "off"),

@@ -9,6 +9,8 @@ use super::queue::{Node, Nodes, Queue};
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
 
+/// So many blocks are remembered for two that the paper, with a queue in the place of buckets, remembers.
+const GHOSTS_PER_TWO_BLOCKS: usize = 3;
 const ONCE: u8 = 0;
 const AGAIN: u8 = 1;
 /// The paper makes room before it inserts: of the blocks used once, the last to come stays.
@@ -68,6 +70,11 @@ impl Arc {
     }
 }
 
+/// How many times as many, at least once, to the nearest whole number.
+fn ratio(many: usize, few: usize) -> usize {
+    ((many + few / 2) / few).max(1)
+}
+
 impl EvictionPolicy for Arc {
     fn request(&mut self, hits: &[Token], _misses: &[u32], now: Tick) {
         for token in hits.iter().rev() {
@@ -83,11 +90,11 @@ impl EvictionPolicy for Arc {
         let token = self.nodes.insert(block, now);
         let (gone_once, gone_again) = (self.gone_once.len().max(1), self.gone_again.len().max(1));
         let mark = if self.gone_once.take(fingerprint) {
-            let step = (gone_again / gone_once).max(1);
+            let step = ratio(gone_again, gone_once);
             self.target = (self.target + step).min(self.len());
             AGAIN
         } else if self.gone_again.take(fingerprint) {
-            let step = (gone_once / gone_again).max(1);
+            let step = ratio(gone_once, gone_again);
             self.target = self.target.saturating_sub(step);
             AGAIN
         } else {
@@ -101,12 +108,12 @@ impl EvictionPolicy for Arc {
         let mark = self.take(token);
         self.nodes.remove(token);
         self.fruitless = 0;
-        // Together they remember about as many as are kept.
+        // Together they remember about as many as are kept, and more, since buckets of a memory fill unevenly.
         let (room, other) = match mark {
             ONCE => (self.len().saturating_sub(self.once.len()), &mut self.gone_once),
             _ => (self.len().saturating_sub(self.again.len()), &mut self.gone_again),
         };
-        other.reserve(room);
+        other.reserve(room * GHOSTS_PER_TWO_BLOCKS / 2);
         other.insert(fingerprint);
     }
 

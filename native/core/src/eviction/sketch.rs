@@ -7,7 +7,8 @@ const COUNTER_BITS: usize = 4;
 const MOST: u64 = 15;
 const LOWER_BITS: u64 = 0x7777_7777_7777_7777;
 /// Most fingerprints that come are of blocks that are never kept: so many counters of a row for each kept one tell them apart.
-const COUNTERS_PER_BLOCK: usize = 2;
+const COUNTERS_PER_BLOCK: usize = 7;
+const GROWTH_DIVISOR: usize = 4;
 /// All counts are halved after so many uses for each block.
 const USES_PER_BLOCK: usize = 10;
 const LEAST_WORDS: usize = 64;
@@ -21,19 +22,16 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// Has room for the counts of what comes while so many blocks are kept.
+    /// Has room for the counts of what comes while so many blocks are kept. What was counted with less room is forgotten: before there
+    /// is as much as there will be, nothing has to go.
     pub(super) fn reserve(&mut self, blocks: usize) {
         self.blocks = self.blocks.max(blocks);
         let words = (blocks * COUNTERS_PER_BLOCK)
             .div_ceil(COUNTERS_PER_WORD)
-            .next_power_of_two()
             .max(LEAST_WORDS);
         for row in &mut self.rows {
-            if row.is_empty() {
-                *row = vec![0; words];
-            }
-            while row.len() < words {
-                *row = row.iter().flat_map(|word| [*word, *word]).collect();
+            if row.len() < words {
+                *row = vec![0; words + words / GROWTH_DIVISOR];
             }
         }
     }
@@ -74,7 +72,7 @@ impl Sketch {
     }
 }
 
-/// The word and the bits of a fingerprint's counter in a row: a row of twice the words has both halves where one was.
+/// The word and the bits of a fingerprint's counter in a row.
 fn place(words: usize, fingerprint: u32, seed: u32) -> (usize, usize) {
     let mixed = (fingerprint ^ fingerprint >> 15).wrapping_mul(seed);
     let at = (u64::from(mixed) * words as u64) >> u32::BITS;

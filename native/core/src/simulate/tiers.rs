@@ -17,8 +17,8 @@ pub struct TierHits {
 
 /// Hits of a memory tier of so many blocks under this policy, with an ssd tier of so many behind it.
 ///
-/// As in the daemon, each block is written to the ssd tier when it is saved, what was written first goes first, and what was
-/// read since it was written gets a second chance.
+/// As in the daemon, each block is written to the ssd tier when it is saved. The disk is emptied segment by segment, the one that
+/// was written first goes first, and of its blocks a part of those that were read since they were written are written again.
 pub fn tiers(requests: &Requests, kind: PolicyKind, memory: usize, ssd: usize) -> TierHits {
     let distinct = requests.distinct_blocks();
     let mut cache = SimulatedCache::new(kind, memory, distinct);
@@ -45,6 +45,11 @@ pub fn tiers(requests: &Requests, kind: PolicyKind, memory: usize, ssd: usize) -
     hits
 }
 
+/// A disk has at least so many segments,
+const SEGMENTS: usize = 64;
+/// of which this part is written again at most when they are emptied.
+const KEPT_DIVISOR: usize = 4;
+
 /// Where a block is on the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
@@ -54,60 +59,73 @@ enum Place {
     Read,
 }
 
-/// Blocks in the order in which they were written.
+/// Blocks by segment, in the order in which they were written.
 #[derive(Debug)]
 struct Disk {
-    capacity: usize,
+    segment_blocks: usize,
+    most_segments: usize,
     /// By block.
     places: Vec<Place>,
-    written: VecDeque<u32>,
+    segments: VecDeque<Vec<u32>>,
 }
 
 impl Disk {
     fn new(capacity: usize, distinct_blocks: usize) -> Self {
+        // The power of two at or below a 64th of the capacity, as bytes of segments are.
+        let segment_blocks = 1 << (capacity / SEGMENTS).max(1).ilog2();
         Self {
-            capacity,
+            segment_blocks,
+            most_segments: capacity.div_ceil(segment_blocks),
             places: vec![Place::Absent; distinct_blocks],
-            written: VecDeque::new(),
+            segments: VecDeque::new(),
         }
     }
 
-    fn place(&mut self, block: u32) -> Option<&mut Place> {
-        self.places.get_mut(block as usize)
+    fn set(&mut self, block: u32, to: Place) {
+        if let Some(place) = self.places.get_mut(block as usize) {
+            *place = to;
+        }
+    }
+
+    fn place(&self, block: u32) -> Place {
+        self.places.get(block as usize).copied().unwrap_or_default()
     }
 
     fn has(&self, block: u32) -> bool {
-        self.places
-            .get(block as usize)
-            .is_some_and(|place| *place != Place::Absent)
+        self.place(block) != Place::Absent
     }
 
     fn read(&mut self, block: u32) {
-        if let Some(place) = self.place(block) {
-            *place = Place::Read;
-        }
+        self.set(block, Place::Read);
     }
 
     fn write(&mut self, block: u32) {
-        if self.capacity == 0 || self.has(block) {
+        if self.most_segments == 0 || self.has(block) {
             return;
         }
-        while self.written.len() >= self.capacity {
-            let Some(oldest) = self.written.pop_front() else {
-                return;
-            };
-            match self.place(oldest) {
-                Some(place) if *place == Place::Read => {
-                    *place = Place::Written;
-                    self.written.push_back(oldest);
+        let full = self.segment_blocks;
+        if self.segments.back().is_none_or(|segment| segment.len() >= full) {
+            self.begin_segment();
+        }
+        if let Some(segment) = self.segments.back_mut() {
+            segment.push(block);
+            self.set(block, Place::Written);
+        }
+    }
+
+    /// The oldest segment is emptied when there is none to spare.
+    fn begin_segment(&mut self) {
+        let mut kept = Vec::new();
+        if self.segments.len() >= self.most_segments {
+            for block in self.segments.pop_front().unwrap_or_default() {
+                let is_kept =
+                    self.place(block) == Place::Read && kept.len() < self.segment_blocks / KEPT_DIVISOR;
+                if is_kept {
+                    kept.push(block);
                 }
-                Some(place) => *place = Place::Absent,
-                None => {}
+                self.set(block, if is_kept { Place::Written } else { Place::Absent });
             }
         }
-        if let Some(place) = self.place(block) {
-            *place = Place::Written;
-            self.written.push_back(block);
-        }
+        self.segments.push_back(kept);
     }
 }

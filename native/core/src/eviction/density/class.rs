@@ -1,10 +1,15 @@
 //! Classes of blocks that are alike in how often they are used again.
 
 /// Classes, with numbers that nobody has.
-pub(super) const CLASSES: usize = 64;
-/// Numbers of uses differ by doublings, from one use on, up to these.
-const MOST_USES: u8 = 5;
-const UNANNOUNCED: u8 = 6;
+pub(super) const CLASSES: usize = 128;
+/// Numbers of uses are told apart up to a few, then by what one in so many of such uses adds to.
+const ONE_IN: [u32; 15] = [1, 1, 1, 2, 2, 3, 5, 7, 10, 15, 23, 34, 50, 75, u32::MAX];
+/// From so many on, the size of what was new beside a block says little of it.
+const SEVERAL_USES: u8 = 3;
+/// Behind them are blocks that nobody asked for twice, and of which something else is known.
+const OTHERS: u8 = ONE_IN.len() as u8;
+const LAST_OF_BEGINNING: u8 = 1;
+const LAST_OF_GOING_ON: u8 = 2;
 const TAIL_BITS: u32 = 3;
 /// A request of which less than this part was seen before begins something new.
 const KNOWN_DIVISOR: usize = 8;
@@ -20,28 +25,43 @@ pub(super) struct Class(u8);
 
 impl Class {
     /// A block that was saved and not asked for before: what an engine has computed beyond the prompt.
-    pub(super) const UNANNOUNCED: Self = Self(UNANNOUNCED << TAIL_BITS);
+    pub(super) const UNANNOUNCED: Self = Self(OTHERS << TAIL_BITS);
 
     /// A block that is used for the first time.
     pub(super) fn first(tail: Tail) -> Self {
         Self(tail.0)
     }
 
-    /// A block of this class that is used once more; `coin` decides whether it is one of those that were used about twice as often.
+    /// The last block of a prompt, used for the first time: where engines cache what does not fill a block, it has no successors.
+    pub(super) fn last(tail: Tail) -> Self {
+        let which = if tail.begins() {
+            LAST_OF_BEGINNING
+        } else {
+            LAST_OF_GOING_ON
+        };
+        Self(OTHERS << TAIL_BITS | which)
+    }
+
+    /// A block of this class that is used once more; `coin` decides whether it is one of those that were used more often.
     pub(super) fn again(self, tail: Tail, coin: u32) -> Self {
         let uses = match self.0 >> TAIL_BITS {
-            UNANNOUNCED | 0 => 1,
+            OTHERS => 1,
             uses => {
-                let wins = coin >> (u32::BITS - u32::from(uses)) == 0;
-                (uses + u8::from(wins)).min(MOST_USES)
+                let one_in = ONE_IN.get(usize::from(uses)).copied().unwrap_or(u32::MAX);
+                uses + u8::from(coin < u32::MAX / one_in)
             }
         };
+        let tail = if uses < SEVERAL_USES { tail } else { tail.kind() };
         Self(uses << TAIL_BITS | tail.0)
     }
 
     /// The kind of request that used it last.
     pub(super) fn tail(self) -> Tail {
-        Tail(self.0 & ((1 << TAIL_BITS) - 1))
+        match (self.0 >> TAIL_BITS, self.0 & ((1 << TAIL_BITS) - 1)) {
+            (OTHERS, LAST_OF_GOING_ON) => Tail::GOING_ON,
+            (OTHERS, _) => Tail::BEGINNING,
+            (_, tail) => Tail(tail),
+        }
     }
 
     pub(super) fn from_bits(bits: u8) -> Self {
@@ -60,6 +80,24 @@ impl Class {
 /// What a request adds: whether it begins something new or goes on, and in which quarter its new blocks are by number among such requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tail(u8);
+
+impl Tail {
+    const BEGINNING: Self = Self(0);
+    const GOING_ON: Self = Self(QUARTERS as u8);
+
+    /// What there is of it without the size.
+    fn kind(self) -> Self {
+        if self.begins() {
+            Self::BEGINNING
+        } else {
+            Self::GOING_ON
+        }
+    }
+
+    fn begins(self) -> bool {
+        self.0 < Self::GOING_ON.0
+    }
+}
 
 /// The sizes of what requests added lately.
 #[derive(Debug, Default)]

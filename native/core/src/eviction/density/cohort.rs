@@ -13,8 +13,8 @@ const OPEN_MOMENTS: u32 = 4;
 /// Cohorts become one when this part of their age covers both.
 const SPAN_DIVISOR: u32 = 4;
 
-/// What cohorts go by: the fewest hits a moment first, of equal ones the oldest.
-type Rank = (u32, u32);
+/// What cohorts go by: those that stay last, the fewest hits a moment first, of equal ones the oldest.
+type Rank = (bool, u32, u32);
 
 /// One cohort.
 #[derive(Debug, Default)]
@@ -49,10 +49,14 @@ impl Cohort {
     }
 
     /// Gives it the rank of its age.
-    fn rank_now(&mut self, now: u32, hazards: &Hazards) -> Rank {
-        let density = hazards.density(Class::from_bits(self.class), bucket(self.age(now)));
-        // Numbers that are not negative are in the order of their bits.
-        let rank = (density.to_bits(), self.first);
+    fn rank_now(&mut self, now: u32, edge: u32, hazards: &Hazards) -> Rank {
+        let rank = if now.wrapping_sub(self.first) <= now.wrapping_sub(edge) {
+            (true, 0, self.first)
+        } else {
+            let density = hazards.density(Class::from_bits(self.class), bucket(self.age(now)));
+            // Numbers that are not negative are in the order of their bits.
+            (false, density.to_bits(), self.first)
+        };
         self.rank = Some(rank);
         rank
     }
@@ -69,6 +73,8 @@ pub(super) struct Cohorts {
     order: BTreeSet<(Rank, u32)>,
     /// The moment from which the oldest leaf was unused, when they were ranked.
     oldest: u32,
+    /// What was used since this moment stays.
+    edge: u32,
 }
 
 impl Default for Cohorts {
@@ -79,6 +85,7 @@ impl Default for Cohorts {
             by_class: std::array::from_fn(|_| Vec::new()),
             order: BTreeSet::new(),
             oldest: 0,
+            edge: 0,
         }
     }
 }
@@ -143,7 +150,7 @@ impl Cohorts {
         if let Some(cohort) = self.cohorts.get_mut(id as usize) {
             cohort.leaves.push(nodes, token);
             if cohort.rank.is_none() {
-                self.order.insert((cohort.rank_now(now, hazards), id));
+                self.order.insert((cohort.rank_now(now, self.edge, hazards), id));
             }
         }
     }
@@ -171,16 +178,18 @@ impl Cohorts {
         None
     }
 
-    /// Orders all cohorts by their ages of now; those that have become alike in age become one.
-    pub(super) fn rank(&mut self, nodes: &mut Nodes, now: u32, hazards: &mut Hazards) {
-        self.merge(nodes, now, hazards);
+    /// Orders all cohorts by their ages of now.
+    ///
+    /// What was used since `edge` goes last.
+    pub(super) fn rank(&mut self, now: u32, edge: u32, hazards: &Hazards) {
+        self.edge = edge;
         self.oldest = now;
         let mut order = Vec::with_capacity(self.order.len());
         for id in self.by_class.iter().flatten() {
             if let Some(cohort) = self.cohorts.get_mut(*id as usize)
                 && cohort.leaves.len() > 0
             {
-                order.push((cohort.rank_now(now, hazards), *id));
+                order.push((cohort.rank_now(now, edge, hazards), *id));
                 if now.wrapping_sub(cohort.first) > now.wrapping_sub(self.oldest) {
                     self.oldest = cohort.first;
                 }
@@ -189,12 +198,38 @@ impl Cohorts {
         self.order = BTreeSet::from_iter(order);
     }
 
+    /// About since when so many members were used, of those that are kept or remembered, for each number.
+    pub(super) fn used_since<const N: usize>(&self, numbers: [usize; N], now: u32) -> [u32; N] {
+        let all = self.by_class.iter().flatten();
+        let cohorts = all.filter_map(|id| self.cohorts.get(*id as usize));
+        let age = |moment| now.wrapping_sub(moment);
+        let mut spans: Vec<_> = cohorts
+            .map(|cohort| (age(cohort.last), age(cohort.first), u64::from(cohort.members)))
+            .collect();
+        spans.sort_unstable();
+        numbers.map(|wanted| {
+            let (mut left, mut reached) = (wanted as u64, 0);
+            for (youngest, oldest, members) in &spans {
+                if left < *members {
+                    // Those of a cohort are taken to be used evenly all along.
+                    let part = u64::from(oldest - youngest) * left / members;
+                    reached = reached.max(youngest + part as u32);
+                    break;
+                }
+                left -= members;
+                reached = reached.max(*oldest);
+            }
+            now.wrapping_sub(reached)
+        })
+    }
+
     /// About since when the oldest leaf is unused, in moments.
     pub(super) fn oldest(&self) -> u32 {
         self.oldest
     }
 
-    fn merge(&mut self, nodes: &mut Nodes, now: u32, hazards: &mut Hazards) {
+    /// Makes one cohort of those that have become alike in age.
+    pub(super) fn merge(&mut self, nodes: &mut Nodes, now: u32, hazards: &mut Hazards) {
         for list in &mut self.by_class {
             let mut before: Option<u32> = None;
             let (cohorts, free) = (&mut self.cohorts, &mut self.free);

@@ -4,7 +4,7 @@ use super::class::Class;
 
 const WAYS: usize = 8;
 const GROWTH_DIVISOR: usize = 8;
-const CLASS_SHIFT: u32 = 26;
+const CLASS_SHIFT: u32 = 25;
 const MOMENT_MASK: u32 = (1 << CLASS_SHIFT) - 1;
 const FINGERPRINT_SHIFT: u32 = 32;
 
@@ -32,7 +32,7 @@ impl Entry {
         (self.0 >> FINGERPRINT_SHIFT) as u32
     }
 
-    /// Its last use was at most 2^26 moments (51 days) ago.
+    /// Its last use was at most 2^25 moments (25 days) ago.
     fn memory(self, now: u32) -> Memory {
         let what = self.0 as u32;
         Memory {

@@ -5,9 +5,10 @@ use super::class::{CLASSES, Class};
 
 /// So many blocks are added to what was seen of each class and age: as of the average class, times how much more than that the class
 /// is used at all ages,
-const PRIOR_WEIGHT: f64 = 16.0;
-/// which so many uses are added to.
+const PRIOR_WEIGHT: f64 = 64.0;
+/// which so many uses are added to. To what all classes are on average, so many blocks are as at the age before.
 const RATIO_WEIGHT: f64 = 8.0;
+const AVERAGE_WEIGHT: f64 = 64.0;
 /// The share of blocks used again in a bucket of age, when nothing was seen.
 const PRIOR_HAZARD: f64 = 0.01;
 const MOST_HAZARD: f64 = 0.99;
@@ -73,6 +74,8 @@ impl Hazards {
     /// Computes the densities anew.
     pub(super) fn learn(&mut self) {
         let mut average = [PRIOR_HAZARD; BUCKETS];
+        // What is known of no age yet is as what is known of younger ones.
+        let mut younger = PRIOR_HAZARD;
         for (bucket, average) in average.iter_mut().enumerate() {
             let sum = |counts: &[ByAge; CLASSES]| -> f64 {
                 counts
@@ -81,7 +84,8 @@ impl Hazards {
                     .map(|count| f64::from(*count))
                     .sum()
             };
-            *average = (sum(&self.used) + PRIOR_HAZARD) / (sum(&self.at_risk) + 1.0);
+            *average = (sum(&self.used) + AVERAGE_WEIGHT * younger) / (sum(&self.at_risk) + AVERAGE_WEIGHT);
+            younger = *average;
         }
         let classes = self
             .at_risk

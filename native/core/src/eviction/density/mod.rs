@@ -13,6 +13,7 @@ mod expected;
 mod ghosts;
 mod hazard;
 mod node;
+mod recency;
 
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
@@ -23,6 +24,7 @@ use expected::{Expected, Parent};
 use ghosts::{Ghosts, Memory};
 use hazard::Hazards;
 use node::{List, NONE, Node, Nodes, Place};
+use recency::{Lru, Recency};
 
 /// Of all blocks, this part is fresh: not proposed before others have come, whatever their class.
 const FRESH_DIVISOR: usize = 256;
@@ -33,7 +35,8 @@ const FEW_GHOSTS: usize = 1 << 15;
 /// Blocks that were asked for and may still be saved: one for so many kept ones, and at least these.
 const BLOCKS_PER_EXPECTED: usize = 16;
 const FEW_EXPECTED: usize = 1 << 10;
-/// The order is computed anew after so many proposals, or after one for so many kept blocks.
+/// The order is computed anew after one proposal for so many kept blocks: more often the fewer there are, up to some proposals.
+const FEW_BLOCKS_PER_PROPOSAL: usize = 16;
 const PROPOSALS_PER_RANKING: usize = 512;
 const BLOCKS_PER_PROPOSAL: usize = 128;
 /// Densities are computed anew after so many uses, or after one for so many kept blocks.
@@ -59,11 +62,16 @@ pub(super) struct Density {
     coins: u32,
     ghosts: Ghosts,
     expected: Expected,
+    recency: Recency,
+    /// What LRU would have, once there was no more room.
+    lru: Option<Lru>,
     /// The blocks that came last, the first to come first.
     fresh: List,
     /// Blocks that were proposed and are still here, the first proposed first.
     aside: List,
     kept: usize,
+    /// How many were kept when the last request came: what fits, once there was no more room.
+    fitting: usize,
     /// The latest moment that was seen.
     now: u32,
     /// Blocks that became ghosts, up to what the fewest ghosts are.
@@ -170,9 +178,23 @@ impl Density {
         self.uses += 1;
     }
 
+    /// Counts what LRU would have found of a request.
+    fn compare_with_lru(&mut self, hits: &[Token], memories: &[Option<Memory>]) {
+        let Some(lru) = &mut self.lru else { return };
+        let kept = hits
+            .iter()
+            .map(|token| self.nodes.get(*token).map(|node| node.used));
+        let gone = memories.iter().map(|memory| memory.map(|memory| memory.used));
+        let lru_hits = lru.hits(kept.chain(gone), self.now);
+        let asked = hits.len() + memories.len();
+        self.recency.count(asked, hits.len(), lru_hits, self.kept);
+    }
+
     fn remember(&mut self, fingerprint: u32, memory: Memory) {
         self.forgotten = (self.forgotten + 1).min(FEW_GHOSTS);
-        let wanted = (self.kept * GHOSTS_PER_BLOCK).max(self.forgotten);
+        // With as much room to spare, hardly any of the few is pushed out of a full bucket.
+        let few = (self.forgotten * 2).min(FEW_GHOSTS);
+        let wanted = (self.kept * GHOSTS_PER_BLOCK).max(few);
         let cohorts = &mut self.cohorts;
         self.ghosts.reserve(wanted, self.now, |memory| {
             cohorts.leave_forgotten(memory.class, memory.used)
@@ -199,6 +221,7 @@ impl Density {
                         .leave_used(memory.class, memory.used, self.now, &mut self.hazards);
                     self.again(memory.class, tail)
                 }
+                None if number + 1 == misses.len() => Class::last(tail),
                 None => Class::first(tail),
             };
             self.cohorts.join(class, self.now, &mut self.hazards);
@@ -253,12 +276,20 @@ impl Density {
     fn rank(&mut self) {
         self.proposals = 0;
         self.learn();
-        self.cohorts.rank(&mut self.nodes, self.now, &mut self.hazards);
+        let now = self.now;
+        self.cohorts.merge(&mut self.nodes, now, &mut self.hazards);
+        let fitting = self.fitting;
+        let ahead = fitting / Lru::AHEAD_DIVISOR;
+        let numbers = [fitting, fitting - ahead, self.recency.blocks(fitting)];
+        let [lru_edge, next_edge, edge] = self.cohorts.used_since(numbers, now);
+        self.lru = Some(Lru::new(lru_edge, next_edge, ahead));
+        self.cohorts.rank(now, edge, &self.hazards);
     }
 
     /// The leaf that goes next, if there is one.
     fn next_leaf(&mut self) -> Option<Token> {
-        if self.proposals >= PROPOSALS_PER_RANKING.max(self.kept / BLOCKS_PER_PROPOSAL) {
+        let few = PROPOSALS_PER_RANKING.min(self.kept / FEW_BLOCKS_PER_PROPOSAL);
+        if self.proposals >= few.max(self.kept / BLOCKS_PER_PROPOSAL) {
             self.rank();
         }
         if let Some(token) = self.cohorts.next() {
@@ -300,10 +331,12 @@ impl Density {
 impl EvictionPolicy for Density {
     fn request(&mut self, hits: &[Token], misses: &[u32], now: Tick) {
         self.see(now);
+        self.fitting = self.kept;
         let memories: Vec<_> = misses
             .iter()
             .map(|fingerprint| self.ghosts.take(*fingerprint, self.now))
             .collect();
+        self.compare_with_lru(hits, &memories);
         let known = hits.len() + memories.iter().take_while(|memory| memory.is_some()).count();
         let tail = self.tails.of(known, hits.len() + misses.len());
         for token in hits.iter().rev() {

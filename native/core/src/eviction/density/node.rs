@@ -37,12 +37,12 @@ pub(super) struct Node {
     pub(super) used: u32,
     /// The block before it in its chain, if that is kept and known.
     pub(super) parent: u32,
-    /// The number of children in 23 bits, class in 6, place in 3.
+    /// The number of children in 22 bits, class in 7, place in 3.
     packed: u32,
 }
 
 const PLACE_BITS: u32 = 3;
-const CLASS_BITS: u32 = 6;
+const CLASS_BITS: u32 = 7;
 const CHILD: u32 = 1 << (PLACE_BITS + CLASS_BITS);
 
 impl Node {

@@ -9,12 +9,17 @@ use crate::index::BlockId;
 
 const SECOND: u64 = 1_000_000;
 
-/// A cache whose blocks are their own fingerprints.
+/// A cache whose blocks' names tell their fingerprints.
 struct Cache {
     policy: Box<dyn EvictionPolicy>,
     tokens: BTreeMap<u32, Token>,
     capacity: usize,
     now: u64,
+}
+
+/// Spread over all numbers, as hashes are.
+fn fingerprint(block: u32) -> u32 {
+    block.wrapping_mul(0x9e37_79b1)
 }
 
 impl Cache {
@@ -34,12 +39,13 @@ impl Cache {
             .map_while(|block| self.tokens.get(block).copied())
             .collect();
         let misses = &chain[hits.len()..];
-        self.policy.request(&hits, misses, self.now);
+        let fingerprints: Vec<_> = misses.iter().map(|block| fingerprint(*block)).collect();
+        self.policy.request(&hits, &fingerprints, self.now);
         for block in misses {
             match self.tokens.get(block) {
-                Some(token) => self.policy.present(*token, *block, self.now),
+                Some(token) => self.policy.present(*token, fingerprint(*block), self.now),
                 None => {
-                    let token = self.policy.insert(BlockId(*block), *block, self.now);
+                    let token = self.policy.insert(BlockId(*block), fingerprint(*block), self.now);
                     self.tokens.insert(*block, token);
                 }
             }
@@ -52,7 +58,8 @@ impl Cache {
 
     fn evict(&mut self) -> u32 {
         let block = self.policy.victim().unwrap().0;
-        self.policy.remove(self.tokens.remove(&block).unwrap(), block);
+        let token = self.tokens.remove(&block).unwrap();
+        self.policy.remove(token, fingerprint(block));
         block
     }
 }
@@ -132,9 +139,33 @@ fn a_workload_for_which_recency_is_right_loses_little() {
 fn blocks_of_a_take_over_go_oldest_first_until_something_is_known() {
     let mut cache = Cache::new(PolicyKind::Density, usize::MAX);
     for block in 0..100 {
-        let token = cache.policy.insert(BlockId(block), block, u64::from(block));
+        let token = cache
+            .policy
+            .insert(BlockId(block), fingerprint(block), u64::from(block));
         cache.tokens.insert(block, token);
     }
     let gone: Vec<_> = (0..50).map(|_| cache.evict()).collect();
     assert_eq!(gone, (0..50).collect::<Vec<_>>());
+}
+
+/// Prompts of 40 blocks that fill a cache of 400 again and again; some are sent a second time at once.
+fn hits_of_what_is_sent_twice(others: u32) -> usize {
+    let mut cache = Cache::new(PolicyKind::Density, 400);
+    let mut fresh = 0..;
+    let mut prompt = || fresh.by_ref().take(40).collect::<Vec<_>>();
+    for _ in 0..others {
+        cache.now += SECOND;
+        cache.serve(&prompt());
+    }
+    let twice = prompt();
+    cache.serve(&twice);
+    cache.now += SECOND;
+    cache.serve(&twice)
+}
+
+#[test]
+fn a_prompt_that_is_sent_twice_is_found_in_a_full_cache() {
+    for others in [0, 9, 10, 11, 50, 300, 2000] {
+        assert_eq!(hits_of_what_is_sent_twice(others), 40, "after {others} others");
+    }
 }

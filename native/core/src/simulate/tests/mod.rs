@@ -1,5 +1,8 @@
 //! Tests of the simulation: against caches that keep everything, and against the bound by trying all choices.
 
+mod robust;
+mod workloads;
+
 use proptest::prelude::*;
 
 use super::{Requests, Routing, TierHits, belady, policy, private_pools, tiers};
@@ -82,6 +85,37 @@ proptest! {
             prop_assert_eq!(private, policy(&requests, PolicyKind::Lru, capacity));
         }
     }
+}
+
+/// What a disk of 256 blocks behind no memory has of 400 that were written in their order, the first `read` of them read once each.
+fn left_on_disk(read: u64) -> Vec<u64> {
+    let mut requests = Requests::default();
+    let blocks = (0..256).chain(0..read).chain(256..400);
+    for (now, block) in (0..).zip(blocks) {
+        requests.push(now, &[block]);
+    }
+    let hits = |requests: &Requests| tiers(requests, PolicyKind::Lru, 0, 256).ssd;
+    let before = hits(&requests);
+    let is_left = |block: &u64| {
+        let mut requests = requests.clone();
+        requests.push(1000, &[*block]);
+        hits(&requests) > before
+    };
+    (0..400).filter(is_left).collect()
+}
+
+#[test]
+fn a_disk_lets_go_what_was_written_first() {
+    assert_eq!(left_on_disk(0), (144..400).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_quarter_of_a_segment_stays_on_disk_when_it_was_read() {
+    let left = left_on_disk(256);
+    let kept: Vec<_> = left.iter().copied().filter(|block| *block < 144).collect();
+    // The first block of each segment of four; those take the room of others.
+    assert!(kept.len() >= 36, "{kept:?}");
+    assert!(kept.iter().all(|block| block % 4 == 0), "{kept:?}");
 }
 
 #[test]
