@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.errors import ConfigError
+from pegaflow.planning.architectures import doubt_about
 from pegaflow.planning.config_json import ModelConfig, read_config
 from pegaflow.planning.layers import BOTH, FULL, SLIDING, STATE, layers_of
 from pegaflow.planning.states import state_of
@@ -101,6 +102,8 @@ def _of(config: ModelConfig, kv_cache_dtype: str) -> BytesPerToken:
         parts.append(
             "vLLM keeps these in several cache groups, which the connector does not cache yet"
         )
+    if doubt := doubt_about(config):
+        parts.append(doubt)
     mixed = kinds - {"mha", "gqa", "mqa", "mla"}
     attention = next(iter(kinds)) if len(kinds) == 1 else "hybrid" if mixed else "gqa"
     return BytesPerToken(size, attention, "; ".join(parts), state_bytes)

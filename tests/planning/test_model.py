@@ -156,3 +156,11 @@ def test_what_is_missing_is_named_with_what_to_give(tmp_path: Path, config: Any,
 def test_an_unknown_type_of_the_cache_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'int3' is no type .* fp8"):
         bytes_per_token(written(tmp_path, QWEN3_8B), "int3")
+
+
+def test_an_architecture_that_is_not_known_is_said(tmp_path: Path) -> None:
+    token = bytes_per_token(written(tmp_path, {**LLAMA_31_8B, "model_type": "newest"}))
+    assert token.bytes == 128 << 10
+    assert f"{tmp_path / 'config.json'} is of model_type 'newest', which is not" in token.formula
+    for known in (LLAMA_31_8B, GPT_OSS_20B, QWEN3_NEXT, JAMBA):
+        assert "not known" not in bytes_per_token(written(tmp_path, known)).formula
