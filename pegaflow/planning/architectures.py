@@ -12,7 +12,7 @@ _KNOWN: Final = frozenset({
     "glm", "glm4", "glm4_moe", "glm_moe_dsa", "gpt2", "gpt_bigcode", "gpt_j", "gptj", "gpt_neox",
     "gpt_oss", "granite", "granitemoe", "granitemoeshared", "grok-1", "hunyuan_v1_dense",
     "hunyuan_v1_moe", "internlm2", "internlm3", "jais", "kimi_k2", "llama", "llama4",
-    "llama4_text", "longcat_flash", "minicpm", "minicpm3", "minimax_m2", "mistral", "ministral",
+    "llama4_text", "minicpm", "minicpm3", "minimax_m2", "mistral", "ministral",
     "mixtral", "mllama_text_model", "mpt", "nemotron", "olmo", "olmo2", "olmo3", "olmoe", "opt",
     "persimmon", "phi", "phi3", "phimoe", "qwen", "qwen2", "qwen2_moe", "qwen2_vl",
     "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen3", "qwen3_moe", "qwen3_vl",
