@@ -12,7 +12,7 @@ use crate::simulate::Requests;
 
 /// All kinds by name, each with about `scale` times ten thousand blocks asked for.
 pub(super) fn all(scale: usize) -> Vec<(&'static str, Requests)> {
-    let kinds: [(&'static str, fn(&mut Workload)); 10] = [
+    let kinds: [(&'static str, Make); 10] = [
         ("agents", agents),
         ("batches", batches),
         ("hot prompt", hot_prompt),
@@ -31,6 +31,8 @@ pub(super) fn all(scale: usize) -> Vec<(&'static str, Requests)> {
     });
     made.collect()
 }
+
+type Make = fn(&mut Workload);
 
 /// Requests so far, and what more are made of.
 struct Workload {
