@@ -228,27 +228,15 @@ class TopApp(App[None]):
         return not self.preferences.faults_only or not panel.is_quiet(view)
 
     def _draw_bars(self, at: float) -> None:
-        host, glyphs, width = self.host, self.preferences.glyphs, self.size.width - _PADDING
-        cost = self.cost_line()
+        glyphs, width, cost = self.preferences.glyphs, self.size.width - _PADDING, self.cost_line()
         if self.shown:
-            age_s = host.age_s(at)
-            lines = {
-                "header": bars.header(host, age_s, glyphs, width, cost),
-                "host": bars.host_line(host.now, glyphs, width),
-                "banner": bars.banner(host, age_s) if host.now else Content(""),
-                "alert": bars.alert(host.now.alerts if host.now and not host.error else ()),
-                "advice": bars.advice(host, width, glyphs),
-            }
+            lines = bars.of_host(self.host, at, glyphs, width, cost)
         else:
-            lines = {
-                "header": bars.fleet_header(self.hosts, glyphs, width, cost),
-                "host": bars.fleet_line(self.hosts, glyphs, width),
-                "banner": bars.fleet_banner(self.hosts, lambda one: one.age_s(at)),
-                "alert": bars.alert(bars.fleet_alerts(self.hosts)),
-                "advice": Content(""),
-            }
-        lines["hints"] = bars.hints(self._restrictions(), width, has_several=len(self.hosts) > 1)
-        lines["tabs"] = bars.tabs(self.hosts, self.shown, width)
+            lines = bars.of_fleet(self.hosts, at, glyphs, width, cost)
+        has_several = len(self.hosts) > 1
+        if has_several:
+            lines["tabs"] = bars.tabs(self.hosts, self.shown, width)
+        lines["hints"] = bars.hints(self._restrictions(), width, has_several=has_several)
         for name, content in lines.items():
             self._lines[name].show(content)
 

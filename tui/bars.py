@@ -159,6 +159,7 @@ def host_line(now: Snapshot | None, glyphs: Glyphs, width: int) -> Content:
         f"pool {format_size(pool.capacity_bytes)} on {daemon.pool_kind}, {daemon.policy}",
         counted(len(now.engines), "engine"),
         counted(daemon.gpus, "GPU"),
+        *([counted(len(now.nodes), "NUMA node")] if now.nodes else []),
         daemon.http_addr,
         f"pid {daemon.pid}",
         f"boot {daemon.boot_id}",
@@ -301,3 +302,28 @@ def waiting(hosts: Sequence[Host], interval_s: float) -> Content:
         "`pegaflow top --demo` shows daemons that are made up.",
     ]
     return Content("\n").join([*lines, *map(Content, help_lines)])
+
+
+def of_host(host: Host, at: float, glyphs: Glyphs, width: int, cost: Content) -> dict[str, Content]:
+    """The lines around the panels of a daemon, by their names."""
+    now, age_s = host.now, host.age_s(at)
+    return {
+        "header": header(host, age_s, glyphs, width, cost),
+        "host": host_line(now, glyphs, width),
+        "banner": banner(host, age_s) if now else Content(""),
+        "alert": alert(now.alerts if now and not host.error else ()),
+        "advice": advice(host, width, glyphs),
+    }
+
+
+def of_fleet(
+    hosts: Sequence[Host], at: float, glyphs: Glyphs, width: int, cost: Content
+) -> dict[str, Content]:
+    """The lines around the panels of all daemons, by their names."""
+    return {
+        "header": fleet_header(hosts, glyphs, width, cost),
+        "host": fleet_line(hosts, glyphs, width),
+        "banner": fleet_banner(hosts, lambda host: host.age_s(at)),
+        "alert": alert(fleet_alerts(hosts)),
+        "advice": Content(""),
+    }

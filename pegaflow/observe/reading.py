@@ -20,6 +20,7 @@ from pegaflow.observe.snapshot import (
     Latency,
     Leases,
     Namespace,
+    Node,
     Operation,
     Queues,
     Snapshot,
@@ -54,6 +55,7 @@ def snapshot(
             }
         ),
         tiers=tuple(_tiers(status)),
+        nodes=tuple(Node(one.node, one.bytes) for one in status.pool.nodes),
         flows=tuple(_flows(status, delta)),
         latencies=tuple(_latencies(delta)),
         engines=tuple(_engines(status, delta)),
@@ -251,7 +253,7 @@ def _operations(status: Status) -> Iterator[Operation]:
         share = min(done / expected, 1.0) if expected else None
         yield Operation(one.operation, one.elapsed_s, share)
     warming = status.ssd.warming if status.ssd else None
-    is_told = any(one.operation == "tier-warm" for one in status.operations)
+    is_told = any(one.operation == "warm" for one in status.operations)
     if warming is not None and warming.state == "running" and not is_told:
         planned = warming.planned_bytes
         share = min(warming.fetched_bytes / planned, 1.0) if planned else None
@@ -268,9 +270,9 @@ def _by(delta: Delta, counter: str) -> dict[str, int]:
 
 
 def _absent(status: Status) -> dict[str, str]:
-    sentences = {
-        "numa": absent.NUMA,
-        "peers": absent.PEERS,
-        "remote": absent.REMOTE_TIER,
-    }
-    return sentences if status.ssd is not None else sentences | {"ssd": absent.NO_SSD}
+    sentences = {"peers": absent.PEERS, "remote": absent.REMOTE_TIER}
+    if not status.pool.nodes:
+        sentences["numa"] = absent.NUMA
+    if status.ssd is None:
+        sentences["ssd"] = absent.NO_SSD
+    return sentences

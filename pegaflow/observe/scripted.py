@@ -160,6 +160,7 @@ def _pool(seconds: float) -> models.Pool:
         no_space=0,
         fallback=None,
         largest_free_bytes=max(56 * _GIB - used, 0),
+        nodes=(models.PoolNode(0, 40 * _GIB), models.PoolNode(1, 24 * _GIB)),
     )
 
 

@@ -61,6 +61,14 @@ class Tier:
 
 
 @dataclass(frozen=True)
+class Node:
+    """The pool's bytes on one NUMA node; about, where there are several."""
+
+    node: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Flow:
     """Bytes that move in one direction."""
 
@@ -287,6 +295,8 @@ class Snapshot:
     """Since the daemon's start."""
     window_blocks: Blocks
     tiers: tuple[Tier, ...]
+    nodes: tuple[Node, ...]
+    """Empty where the kernel does not tell."""
     flows: tuple[Flow, ...]
     latencies: tuple[Latency, ...]
     engines: tuple[Engine, ...]

@@ -37,7 +37,7 @@ class HitsPanel(Panel):
         heading = Content.assemble(
             ("asked ", "bold"),
             f"{blocks.requested:>10,} ",
-            (f"{percent(blocks.hit_rate)} hits, {view.window}", "$text-muted"),
+            (f"{_hits(blocks)}{view.window}", "$text-muted"),
         )
         if self.is_compact:
             return [heading, *_short(blocks, view, width), *_reasons(view, width)]
@@ -50,6 +50,10 @@ class HitsPanel(Panel):
             *_reasons(view, width),
             *alert_lines(view, self.NAME),
         ]
+
+
+def _hits(blocks: Blocks) -> str:
+    return "" if blocks.hit_rate is None else f"{percent(blocks.hit_rate)} hits, "
 
 
 def _share(name: str, blocks: Blocks) -> float:

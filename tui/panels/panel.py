@@ -55,6 +55,8 @@ class Panel(Widget, can_focus=True):
         self.view: View | None = None
         self.least_lines = self.most_lines = 1
         """How many lines it needs, and how many it can use."""
+        self.room = 0
+        """Lines within its frame."""
         self.is_maximised = False
         """Whether it has the screen for itself."""
         self._level: Level = "ok"
@@ -139,10 +141,6 @@ class Panel(Widget, can_focus=True):
         self._look = None
         super().notify_style_update()
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the lines that it needs, which are never folded."""
-        return max(self.least_lines, 1)
-
     def on_resize(self) -> None:
         """Draw for the new size."""
         self.is_maximised = self.screen.maximized is self
@@ -166,18 +164,14 @@ class Panel(Widget, can_focus=True):
         """Whether it shows only what is most important."""
         return self.view is not None and self.view.preferences.compact and not self.is_maximised
 
-    @property
-    def room(self) -> int:
-        """Lines within its frame."""
-        return max(self.size.height - FRAME, 0)
-
     def _draw_anew(self) -> None:
         self._strips.clear()
         self._draw()
         self.refresh()
 
     def _draw(self) -> None:
-        width = self.size.width - _SIDES
+        size = self.size
+        width, self.room = size.width - _SIDES, max(size.height - FRAME, 0)
         if self.view is None or width <= 0:
             return
         lines = [cut(line, width) for line in self.lines(self.view, width)]
@@ -205,7 +199,8 @@ class Panel(Widget, can_focus=True):
             self._strips.pop(y, None)
         if not ys:
             return
-        regions = [Region(0, y, self.size.width, 1) for y in ys]
+        width = self.size.width
+        regions = [Region(0, y, width, 1) for y in ys]
         grid = self.parent
         if self.is_maximised or not isinstance(grid, Widget):
             self.refresh(*regions)
