@@ -68,7 +68,7 @@ def test_damage_is_found_and_told_by_the_exit_code(host: Host) -> None:
             file.write(bytes([content[0] ^ 1]))
         done = host.run("tier", "verify", "memory")
         assert (done.returncode, done.stderr) == (5, "")
-        assert "1 are not and were dropped" in done.stdout
+        assert "1 corrupt and dropped" in done.stdout
         assert host.run("tier", "verify", "memory").returncode == 0
 
 

@@ -289,7 +289,7 @@ def test_verifying_finds_a_changed_byte(cache: Cache) -> None:
         os.fsync(file.fileno())
     done = cache.host.run("tier", "verify", "ssd", "--path", str(cache.path))
     assert (done.returncode, done.stderr) == (5, "")
-    assert "1 are not and were dropped" in done.stdout
+    assert "1 corrupt and dropped" in done.stdout
     assert cache.tier("ssd")["blocks"] == SHAPE.num_blocks - 1
 
 

@@ -67,7 +67,7 @@ def test_every_option_reaches_the_daemon(pegaflow: CommandLine) -> None:
         *("warm", "--from=ssd", "--namespace=ab", "--limit=50%", "--order=frequent"),
         *("--rate=200MiB", "--dry-run"),
     )
-    assert outcome.out == "100 blocks (100 MiB) would be loaded, as far as they find room\n"
+    assert outcome.out == "100 blocks (100 MiB) would be loaded, as far as there is room\n"
     (request,) = pegaflow.daemon.operations
     assert request == {
         "operation": "warm",

@@ -7,6 +7,7 @@ use std::path::Path as FilePath;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::block::{Evicted, PathFiles};
@@ -302,8 +303,15 @@ fn is_of_another(file: &FilePath, number: u32, path_id: Option<[u8; 16]>) -> boo
 
 /// Deletes what a path made that was new and could not be used: its files, and the directory unless something else is in it.
 ///
-/// What cannot be deleted stays.
+/// What cannot be deleted stays, and all of it where somebody uses the directory by now.
 pub fn remove_made(dir: &FilePath) {
+    let identity = File::open(dir.join(IDENTITY)).ok();
+    if identity
+        .as_ref()
+        .is_some_and(|identity| flock(identity, FlockOperation::NonBlockingLockExclusive).is_err())
+    {
+        return;
+    }
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if name == IDENTITY || segment_number(&name).is_some() {

@@ -86,12 +86,17 @@ impl Operate for TierAddPath {
         };
         let is_new = !self.path.0.exists();
         let added = daemon.store.add_ssd_paths(daemon.config.tier_on(vec![path]));
+        // Somebody else may have made it meanwhile.
+        let is_own = is_new
+            && !added
+                .as_ref()
+                .is_err_and(|error| error.kind() == ErrorKind::Conflict);
         let added = added
             .map_err(|error| self.not_added(&error))
             .and_then(|()| self.take_back_offline(daemon, progress));
         daemon.look_for_room();
         added.inspect_err(|_| {
-            if is_new {
+            if is_own {
                 remove_made(&self.path.0);
             }
         })?;

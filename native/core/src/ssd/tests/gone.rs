@@ -58,7 +58,11 @@ fn a_path_that_stays_away_says_so_at_each_try() {
 fn what_a_path_made_that_could_not_be_used_goes_and_nothing_else() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("path");
-    Fixture::open_config(config(&path)).close();
+    let fixture = Fixture::open_config(config(&path));
+    let used = fs::read_dir(&path).unwrap().count();
+    remove_made(&path);
+    assert_eq!(fs::read_dir(&path).unwrap().count(), used, "it is in use");
+    fixture.close();
     fs::write(path.join("notes"), "mine").unwrap();
     remove_made(&path);
     let left: Vec<_> = fs::read_dir(&path)
