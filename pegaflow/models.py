@@ -152,6 +152,12 @@ class Engine:
     saves: EngineTransfers = EngineTransfers(0, 0, 0, 0)
     loads: EngineTransfers = EngineTransfers(0, 0, 0, 0)
 
+    @property
+    def key(self) -> str:
+        """What tells it from the others that are attached: several may have one id."""
+        pid = self.scheduler_pid or min(self.worker_pids, default=0)
+        return f"{self.engine_id}/{pid}"
+
 
 @dataclass(frozen=True)
 class Namespace:

@@ -50,7 +50,9 @@ class BenchEngine:
         self.layout = layout
         self._memory = memory or device.allocate(layout.size)
         self._requests = 0
-        key, name = os.urandom(16), "pegaflow-bench"
+        key = os.urandom(16)
+        # As many characters as `pegaflow top` shows of a name.
+        name = f"bench-{key.hex()[:6]}"
         namespace = namespace or os.urandom(32)
         self.scheduler = SchedulerClient(
             socket, key, name, namespace, "random-bytes", workers=1, shards=1

@@ -89,7 +89,7 @@ def _of_status(status: Status) -> Iterator[tuple[str, float]]:
     for engine in status.engines:
         for what, moved in (("saves", engine.saves), ("loads", engine.loads)):
             for name in ("transfers", "failures", "blocks", "bytes"):
-                yield f"engine/{engine.engine_id}/{what}/{name}", getattr(moved, name)
+                yield f"engine/{engine.key}/{what}/{name}", getattr(moved, name)
     if status.ssd is not None:
         yield from _of_ssd(status.ssd)
 

@@ -1,11 +1,11 @@
 """What happened between two snapshots, from the daemon's log and from what changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pegaflow.event_models import LoggedEvent
-from pegaflow.observe.snapshot import Namespace, Snapshot
+from pegaflow.observe.snapshot import Engine, Namespace, Snapshot
 from pegaflow.observe.thresholds import Level
 from pegaflow.units import format_duration, format_size
 
@@ -75,17 +75,28 @@ def _tiers(before: Snapshot, after: Snapshot) -> Iterator[Event]:
 
 
 def _engines(before: Snapshot, after: Snapshot) -> Iterator[Event]:
-    old = {engine.engine_id: engine for engine in before.engines}
-    new = {engine.engine_id: engine for engine in after.engines}
-    for name, engine in new.items():
-        if name not in old:
-            yield Event(after.at, "ok", f"engine {name[:12]} attached ({engine.model})")
-        elif engine.registered_workers != old[name].registered_workers:
-            workers = f"{engine.registered_workers} of {engine.workers} workers"
+    """Several engines may have one id: how many there are of it tells whether one came or left."""
+    old, new = _by_id(before.engines), _by_id(after.engines)
+    for name in sorted(old.keys() | new.keys()):
+        was, now = old.get(name, []), new.get(name, [])
+        if len(now) > len(was):
+            yield Event(after.at, "ok", f"engine {name[:12]} attached ({now[-1].model})")
+        elif len(now) < len(was):
+            yield Event(after.at, "warning", f"engine {name[:12]} left ({was[-1].model})")
+        elif _workers(was) != _workers(now):
+            workers = f"{_workers(now)} of {sum(engine.workers for engine in now)} workers"
             yield Event(after.at, "ok", f"engine {name[:12]} has {workers}")
-    for name, engine in old.items():
-        if name not in new:
-            yield Event(after.at, "warning", f"engine {name[:12]} left ({engine.model})")
+
+
+def _by_id(engines: Iterable[Engine]) -> dict[str, list[Engine]]:
+    found: dict[str, list[Engine]] = {}
+    for engine in engines:
+        found.setdefault(engine.engine_id, []).append(engine)
+    return found
+
+
+def _workers(engines: Iterable[Engine]) -> int:
+    return sum(engine.registered_workers for engine in engines)
 
 
 def _dropped(before: Snapshot, after: Snapshot) -> Iterator[Event]:

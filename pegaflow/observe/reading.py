@@ -168,7 +168,7 @@ def _latencies(delta: Delta) -> Iterator[Latency]:
 def _engines(status: Status, delta: Delta) -> Iterator[Engine]:
     pages = {one.pid: one.page_bytes for gpu in status.gpus.devices for one in gpu.engines}
     for engine in status.engines:
-        key = f"engine/{engine.engine_id}"
+        key = f"engine/{engine.key}"
         failures = (delta.count(f"{key}/{what}/failures") for what in ("saves", "loads"))
         own = [pages[pid] for pid in engine.worker_pids if pid in pages]
         yield Engine(

@@ -124,8 +124,11 @@ def checked_url(text: str) -> str:
 
     try:
         url = httpx.URL(text if "://" in text else f"http://{text}")
-        if url.scheme not in ("http", "https") or not url.host or url.path not in ("", "/"):
+        is_address = url.scheme in ("http", "https") and url.host and url.path in ("", "/")
+        if not is_address or url.userinfo or url.query or url.fragment:
             raise ValueError(text)
+        # What httpx lets pass, the connections of the standard library do not.
+        _connection(str(url), 1.0)
     except (ValueError, httpx.InvalidURL) as error:
         raise ConfigError(
             f"url {text!r} cannot be used; allowed: an address such as http://gpu-7:9091"

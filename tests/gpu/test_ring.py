@@ -91,7 +91,7 @@ def test_a_load_whose_bytes_are_in_the_ring_ends_well_without_the_daemon(
 def test_blocks_are_not_free_before_the_engines_own_kernel_has_written_them(
     environment: Mapping[str, str],
 ) -> None:
-    with _engine(environment) as (daemon, engine):
+    with _engine(environment) as (_, engine):
         hashes, saved = fresh_hashes(len(BLOCKS)), engine.refill(BLOCKS)
         engine.save(hashes, BLOCKS)
         engine.fill_later(7, 5 * LATER_MS)

@@ -50,6 +50,16 @@ def test_nothing_happens_between_equal_samples() -> None:
             {"engines": [_engine("e1", worker_pids=[1, 2])]},
             ["engine e1 has 2 of 2 workers"],
         ),
+        (
+            {"engines": [_engine("e1", scheduler_pid=1)]},
+            {"engines": [_engine("e1", scheduler_pid=1), _engine("e1", scheduler_pid=2)]},
+            ["engine e1 attached (some/model)"],
+        ),
+        (
+            {"engines": [_engine("e1", scheduler_pid=1), _engine("e1", scheduler_pid=2)]},
+            {"engines": [_engine("e1", scheduler_pid=2)]},
+            ["engine e1 left (some/model)"],
+        ),
         ({"state": "starting"}, {"state": "ready"}, ["the daemon is ready, was starting"]),
         (
             {"ssd": _ssd()},

@@ -1,14 +1,15 @@
 """Reading a daemon over HTTP."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from pegaflow.errors import Unreachable
-from pegaflow.observe.source import HttpSource
+from pegaflow.errors import ConfigError, Unreachable
+from pegaflow.observe.source import HttpSource, checked_url
 from tests.cli.documents import status_document
 
 _STATUS = json.dumps(status_document(last_event=None))
@@ -81,3 +82,22 @@ def test_a_daemon_that_is_gone_is_asked_once_more_and_said_to_be_gone(
     daemon.close()
     with pytest.raises(Unreachable, match=rf"{url}/v1/status does not answer: "):
         source.read()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ftp://x",
+        "http://",
+        "http://h:99999",
+        "http://h:port",
+        "http://h/path",
+        "http://user:secret@h",
+        "http://h/?a=b",
+        "http://h/#there",
+        "http://[::1",
+    ],
+)
+def test_what_is_no_address_of_a_daemon_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ConfigError, match=f"^url {re.escape(repr(text))} cannot be used; allowed"):
+        checked_url(text)
