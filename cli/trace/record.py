@@ -9,7 +9,7 @@ from pegaflow.cli.daemon import daemon
 from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, path_field, size_field
 from pegaflow.errors import ConfigError
-from pegaflow.units import SIZE_FORM, format_size
+from pegaflow.units import SIZE_FORM, format_count, format_size
 
 
 def record(
@@ -65,7 +65,9 @@ def _begun(recording: dict[str, Any]) -> str:
 
 
 def _ended(recording: dict[str, Any]) -> str:
-    text = f"{recording['lookups']:,} lookups were recorded into {recording['directory']}"
+    lookups = recording["lookups"]
+    were = "was" if lookups == 1 else "were"
+    text = f"{format_count(lookups, 'lookup')} {were} recorded into {recording['directory']}"
     if recording["left_out"]:
         text += f", {recording['left_out']:,} left out"
     if recording["error"]:

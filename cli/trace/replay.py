@@ -110,7 +110,7 @@ def _end(context: AppContext, report: "ReplayReport") -> None:
     """Ends the command with what is worst of what was found."""
     tally = report.tally
     if not report.is_right:
-        blocks = f"{tally.wrong_blocks:,} of {tally.loaded_blocks:,} loaded blocks"
+        blocks = f"{tally.wrong_blocks:,} of {format_count(tally.loaded_blocks, 'loaded block')}"
         note(context, f"{blocks} came back with other bytes than saved")
         if report.ended_early is not None:
             note(context, report.ended_early)
@@ -118,7 +118,8 @@ def _end(context: AppContext, report: "ReplayReport") -> None:
     if report.ended is not None:
         raise report.ended
     if tally.failures:
-        raise PegaflowError(f"{len(tally.failures):,} of {tally.requests:,} requests failed")
+        requests = format_count(tally.requests, "request")
+        raise PegaflowError(f"{len(tally.failures):,} of {requests} failed")
 
 
 def _report(report: "ReplayReport") -> "Table":

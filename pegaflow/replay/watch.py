@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from pegaflow.errors import Unreachable
 from pegaflow.replay.report import Tally
-from pegaflow.units import format_duration
+from pegaflow.units import format_count, format_duration
 
 _LOOK_S: Final = 0.1
 _SAY_S: Final = 5.0
@@ -82,8 +82,8 @@ class Watch:
         failed = sum(len(tally.failures) for tally in tallies)
         wrong = sum(tally.wrong_blocks for tally in tallies)
         return (
-            f"{served:,} requests in {_in_words(now - self._began)}, {failed:,} failed, "
-            f"{wrong:,} blocks wrong"
+            f"{format_count(served, 'request')} in {_in_words(now - self._began)}, "
+            f"{failed:,} failed, {format_count(wrong, 'block')} wrong"
         )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_people_see_throughput_tiers_and_percentiles(host: Host, trace: Path) ->
     host.serve()
     done = host.run("trace", "replay", str(trace), *AT_ONCE)
     rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert "/s) by 1 engines, 0 failed" in rows["requests"]
+    assert "/s) by 1 engine, 0 failed" in rows["requests"]
     assert "% memory, 0% ssd, 0% remote" in rows["hits"]
     assert "GB/s" in rows["loaded"] and "GB/s" in rows["saved"]
     assert rows["verified"].endswith("blocks compared, 0 wrong")
@@ -187,7 +188,7 @@ def test_a_daemon_that_stays_away_ends_the_replay_with_what_was_measured(
     daemon.send_signal(signal.SIGKILL)
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 3
-    assert "no daemon has been there for 3 s" in err and "--patience" in err.splitlines()[-1]
+    assert re.search(r"no daemon has been there for \d+ s: .*--patience", err.splitlines()[-1]), err
     document = json.loads(out)
     assert document["ended_early"] in err
     assert 0 < document["requests"] < 200

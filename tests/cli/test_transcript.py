@@ -26,6 +26,10 @@ WARMED: Final = {
     **{"no_room_blocks": 0, "failed_blocks": 0},
 }
 VERIFIED: Final = {"tier": "memory", "verified": 1, "bytes": MIB, "pending": 0, "paths": []}
+RECORDING: Final = {
+    **{"directory": "/mnt/lookups", "lookups": 0, "left_out": 0, "bytes": 0},
+    **{"size_bytes": 1 << 30, "error": None},
+}
 
 COMMANDS: Final[list[tuple[str, Any]]] = [
     ("engine evict engine-a --yes", {"engine": "engine-a", "sessions": 1, "leases": 1}),
@@ -49,6 +53,8 @@ COMMANDS: Final[list[tuple[str, Any]]] = [
     ("tier evict ssd 100% --yes", NONE_KEPT),
     ("tier verify memory", {**VERIFIED, "corrupt": 0}),
     ("tier verify memory", {**VERIFIED, "corrupt": 1}),
+    ("trace record /mnt/lookups", RECORDING),
+    ("trace record lookups", RECORDING),
     ("warm", WARMED),
     ("warm --dry-run", {**WARMED, "dry_run": True}),
     ("warm", [KeyboardInterrupt(), WARMED]),
