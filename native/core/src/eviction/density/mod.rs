@@ -38,7 +38,7 @@ const FEW_EXPECTED: usize = 1 << 10;
 /// The order is computed anew after one proposal for so many kept blocks: more often the fewer there are, up to some proposals.
 const FEW_BLOCKS_PER_PROPOSAL: usize = 16;
 const PROPOSALS_PER_RANKING: usize = 512;
-const BLOCKS_PER_PROPOSAL: usize = 128;
+const BLOCKS_PER_PROPOSAL: usize = 64;
 /// Densities are computed anew after so many uses, or after one for so many kept blocks.
 const USES_PER_LESSON: usize = 1024;
 const BLOCKS_PER_USE: usize = 64;
