@@ -168,15 +168,6 @@ def test_vllm_s_log_without_tokens_says_how_to_get_them(tmp_path: Path) -> None:
         read(path)
 
 
-def test_how_far_a_long_trace_is_read_is_said_meanwhile(tmp_path: Path) -> None:
-    line = json.dumps({"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [7]})
-    path = tmp_path / "trace.jsonl"
-    path.write_text(f"{line}\n" * 25_000)
-    said: list[int] = []
-    read_trace(path, ReadOptions(), said.append)
-    assert said == [10_000 * (len(line) + 1), 20_000 * (len(line) + 1)]
-
-
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read(tmp_path / "absent")
