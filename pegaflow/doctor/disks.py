@@ -19,13 +19,13 @@ _SLOW_BYTES_S: Final = 200 << 20
 def check(
     machine: Machine, paths: Sequence[SsdPath], more: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """The paths of the configuration, and ``more`` directories."""
+    """The paths of the daemon or its configuration, and ``more`` directories."""
     if not paths and not more:
         yield Finding(
             "disk",
             "note",
             "there is no ssd tier, so no disk was measured",
-            "the configuration has no ssd path, and no --disk was given",
+            "neither daemon nor configuration has an ssd path, and no --disk was given",
             "name a directory with --disk to measure its disk; "
             "`pegaflow serve --ssd DIRECTORY=SIZE` uses it",
         )

@@ -23,6 +23,7 @@ from pegaflow.doctor import (
 )
 from pegaflow.doctor.finding import Finding
 from pegaflow.doctor.machine import Machine
+from pegaflow.models import Status
 
 if TYPE_CHECKING:
     from pegaflow.client import Client
@@ -36,7 +37,7 @@ class Wanted:
     python: str
     """The interpreter that runs vLLM."""
     ssd: Sequence[SsdPath]
-    """The paths of the configuration."""
+    """The paths of the configuration, for a daemon that does not run."""
     disks: Sequence[str]
     """More directories to measure."""
 
@@ -47,10 +48,11 @@ def examine(
     """Everything, one check after the other; ``begin`` hears of those that take some time."""
     for check in (kernel, memlock, shared_memory, huge_pages, numa, ptrace, io_uring):
         yield from check.check(machine)
-    begin("disks")
-    yield from disks.check(machine, wanted.ssd, wanted.disks)
     begin("daemon")
     status = daemon.ask(wanted.client.status, wanted.client.socket)
+    begin("disks")
+    paths = wanted.ssd if isinstance(status, Finding) else _paths(status)
+    yield from disks.check(machine, paths, wanted.disks)
     if isinstance(status, Finding):
         yield from gpus.check(machine, None)
         yield status
@@ -64,3 +66,9 @@ def examine(
     yield from rdma.check(machine)
     begin("vllm")
     yield from vllm.check(machine, wanted.python)
+
+
+def _paths(status: Status) -> list[SsdPath]:
+    """What a running daemon has, whatever its configuration says by now."""
+    paths = status.ssd.paths if status.ssd is not None else ()
+    return [SsdPath(path.path, path.capacity_bytes) for path in paths]

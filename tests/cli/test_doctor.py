@@ -53,6 +53,15 @@ def test_disks_that_are_asked_for_are_measured(host: Host) -> None:
     assert "/s and read at " in disk["evidence"]
 
 
+def test_the_disks_of_a_running_daemon_are_measured(host: Host) -> None:
+    directory = host.directory / "ssd"
+    host.serve("--ssd", f"{directory}=64MiB")
+    _, document = _document(host)
+    (disk,) = [one for one in document["findings"] if one["check"] == "disk"]
+    assert str(directory) in disk["text"]
+    assert "/s and read at " in disk["evidence"]
+
+
 def test_a_problem_has_an_exit_code_of_its_own(host: Host) -> None:
     code, document = _document(host, "--disk", str(host.directory / "nothing"))
     assert (code, _levels(document, "disk")) == (5, ["problem"])
@@ -78,4 +87,4 @@ def test_what_takes_some_time_is_told_before_it_begins(tmp_path: Path) -> None:
     begun: list[str] = []
     wanted = Wanted(StandInDaemon("/unused"), str(tmp_path / "python"), (), ())
     list(examine(machine(tmp_path), wanted, begun.append))
-    assert begun == ["disks", "daemon", "vllm"]
+    assert begun == ["daemon", "disks", "vllm"]

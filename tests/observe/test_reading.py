@@ -79,8 +79,8 @@ def test_graphs_of_ssd_end_at_what_its_disks_can_do() -> None:
 def test_engines_of_one_id_are_told_apart() -> None:
     def engine(pid: int, blocks: int) -> dict[str, Any]:
         moved = {"transfers": blocks, "failures": 0, "blocks": blocks, "bytes": 10 * blocks}
-        own = {"scheduler_pid": pid, "saves": moved, "loads": moved}
-        return status_document()["engines"][0] | own
+        found: dict[str, Any] = status_document()["engines"][0]
+        return found | {"scheduler_pid": pid, "saves": moved, "loads": moved}
 
     before = sample(engines=[engine(1, 5), engine(2, 7)])
     after = sample(at=before.at + 1, engines=[engine(1, 6), engine(2, 10)])
