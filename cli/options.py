@@ -57,7 +57,10 @@ Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How
 
 def timeout_seconds(text: str) -> float:
     """Seconds of the option ``--timeout``."""
-    return duration_field("--timeout", text)
+    seconds = duration_field("--timeout", text)
+    if seconds == 0:
+        raise ConfigError(f"--timeout {text!r} cannot be used; allowed: more than 0")
+    return seconds
 
 
 def duration_field(option: str, text: str) -> float:

@@ -20,6 +20,7 @@ from pegaflow.bench.layout import HASH_BYTES, BlockLayout
 from pegaflow.bench.memory import Device, KvMemory
 from pegaflow.bench.waiting import wait_until
 from pegaflow.errors import PegaflowError
+from pegaflow.units import format_count
 
 _ATTACH_S: Final = 30.0
 _CALL_S: Final = 60.0
@@ -143,7 +144,8 @@ class BenchEngine:
         ended = self.worker.poll()
         for end in ended:
             if not end.ok:
-                raise PegaflowError(f"a {end.kind} of {end.blocks} blocks failed: {end.message}")
+                blocks = format_count(end.blocks, "block")
+                raise PegaflowError(f"a {end.kind} of {blocks} failed: {end.message}")
         return ended
 
     def close(self) -> None:

@@ -33,6 +33,8 @@ def test_the_exit_codes_are_those_that_scripts_rely_on() -> None:
         (["serve", "extra"], "extra"),
         (["config"], "missing command"),
         (["stop", "--timeout"], "--timeout"),
+        (["events", "--timeout", "0"], "--timeout '0' cannot be used; allowed: more than 0"),
+        (["stop", "--timeout", "0s"], "--timeout '0s' cannot be used; allowed: more than 0"),
     ],
 )
 def test_a_mistake_in_the_command_line_is_one_line(
