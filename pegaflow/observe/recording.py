@@ -10,8 +10,10 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +26,12 @@ _MEMBER_S: Final = 300.0
 
 _MEMBERS: Final = 20
 """A retention has as many members at least, so that no more than that part is kept too long."""
+
+_MEMBER_MARK: Final = b"\x1f\x8b\x08"
+_GZIP: Final = 31
+"""``wbits`` of a stream with the header and the check of gzip."""
+
+_PIECE_BYTES: Final = 1 << 16
 
 
 @dataclass
@@ -169,11 +177,50 @@ class Recording:
 
 
 def _lines_of(file: Path) -> Iterator[bytes]:
-    """The whole lines of a recording, which may end in the midst of one."""
-    with gzip.open(file) as unpacked:
+    """The whole lines of a recording.
+
+    A recorder that was killed, or whose disk was full, leaves a member without its end, and the
+    next one appends behind it: what comes there begins with the mark of a member.
+    """
+    data = file.read_bytes()
+    if not data.startswith(_MEMBER_MARK):
+        raise ValueError("it is not compressed with gzip")
+    start = 0
+    while start >= 0:
+        length = yield from _member_lines(memoryview(data)[start:])
+        start = data.find(_MEMBER_MARK, start + length)
+
+
+def _member_lines(data: memoryview) -> Generator[bytes, None, int]:
+    """The whole lines of the member that ``data`` begins with; its bytes, 1 for a torn one."""
+    unpacker, rest = zlib.decompressobj(wbits=_GZIP), b""
+    for begin in range(0, len(data), _PIECE_BYTES):
+        piece, before = data[begin : begin + _PIECE_BYTES], unpacker.copy()
         try:
-            for line in unpacked:
-                if line.endswith(b"\n"):
-                    yield line
-        except EOFError:
-            return
+            unpacked = unpacker.decompress(piece)
+        except zlib.error:
+            *lines, _ = (rest + _up_to_the_tear(before, piece)).split(b"\n")
+            yield from takewhile(_is_json, lines)
+            return 1
+        *lines, rest = (rest + unpacked).split(b"\n")
+        yield from lines
+        if unpacker.eof:
+            return begin + len(piece) - len(unpacker.unused_data)
+    return 1
+
+
+def _up_to_the_tear(unpacker: "zlib._Decompress", piece: memoryview) -> bytes:
+    """What can be unpacked; its last bytes may be none that were written."""
+    unpacked = b""
+    with suppress(zlib.error):
+        for at in range(len(piece)):
+            unpacked += unpacker.decompress(piece[at : at + 1])
+    return unpacked
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

@@ -62,7 +62,7 @@ def read_config(path: Path) -> ModelConfig:
         raise ConfigError(
             f"the model's {path} cannot be read ({error.strerror}); {GIVE}"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is no JSON ({error}); {GIVE}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"{path} is no JSON object; {GIVE}")

@@ -20,7 +20,7 @@ def hashed_form(first: str, options: ReadOptions) -> Form | None:
         return None
     try:
         keys = set(json.loads(first))
-    except ValueError:
+    except (ValueError, RecursionError):
         keys = set(_MOONCAKE)
     if "hash_ids" not in keys:
         return None
@@ -38,7 +38,7 @@ def is_broken(line: str) -> bool:
         return False
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return False
 
@@ -47,7 +47,7 @@ def parsed(line: str) -> dict[str, Any]:
     """The object of a line."""
     try:
         raw = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadLine(f"it is no JSON ({error})") from error
     if not isinstance(raw, dict):
         raise BadLine("it is no JSON object")

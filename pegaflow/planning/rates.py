@@ -42,7 +42,7 @@ def measured(paths: Iterable[Path], given: Rates) -> Rates:
             found = _rates(document)
         except OSError as error:
             raise ConfigError(f"--measured {path} cannot be read: {error.strerror}") from error
-        except (ValueError, LookupError, TypeError, ZeroDivisionError) as error:
+        except (ValueError, RecursionError, LookupError, TypeError, ZeroDivisionError) as error:
             raise ConfigError(f"--measured {path} cannot be used; allowed: {_FORMS}") from error
         given = Rates(
             given.prefill_tokens_s or found.prefill_tokens_s,

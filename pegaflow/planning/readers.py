@@ -86,7 +86,7 @@ def _lines(files: Sequence[tuple[Path, IO[str]]]) -> Iterator[_Line]:
         try:
             for number, text in enumerate(file, start=1):
                 yield _Line(path, number, text)
-        except (EOFError, zlib.error) as error:
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             damage = BadLine(f"the file is cut off or damaged there ({error})")
             yield _Line(path, number + 1, damage)
         except OSError as error:

@@ -20,7 +20,7 @@ def recorded_form(first: str, options: ReadOptions) -> Form | None:
     """The format, when this is a line of a recording."""
     try:
         raw = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(raw, dict) or not {"hash_ids", "block_bytes", "namespace"} <= set(raw):
         return None

@@ -80,6 +80,24 @@ def test_a_torn_end_costs_the_last_sample_alone(tmp_path: Path) -> None:
         assert len(Recording(tmp_path / "torn")) in (4, 5)
 
 
+def test_what_comes_behind_a_torn_end_is_kept(tmp_path: Path) -> None:
+    file, samples = tmp_path / "r", _samples(12)
+    recorder = Recorder(file)
+    sizes = []
+    for sample in samples[:6]:
+        recorder.add(sample)
+        sizes.append(file.stat().st_size)
+    whole = file.read_bytes()
+    recorder.close()
+    for cut in [sizes[5], *range(sizes[4] + 1, sizes[5], 7)]:
+        file.write_bytes(whole[:cut])
+        _record(file, samples[6:])
+        found = Recording(file)
+        left = samples[: 6 if cut == sizes[5] else 5] + samples[6:]
+        assert found.times in ([one.at for one in left], [one.at for one in samples])
+        assert [found.sample(at).status_json for at in range(len(found))]
+
+
 def test_what_is_older_than_the_retention_goes(tmp_path: Path) -> None:
     samples = _samples(2000, step_s=1.0)
     _record(tmp_path / "r", samples, retention_s=200.0)

@@ -94,6 +94,17 @@ def test_a_bad_line_is_named_and_can_be_passed_over(tmp_path: Path, line: str, s
     assert len(trace.skipped) == 1 and says in trace.skipped[0]
 
 
+@pytest.mark.parametrize("deep", [0, 1])
+def test_a_line_that_is_nested_too_deep_is_a_bad_one(tmp_path: Path, deep: int) -> None:
+    lines = [json.dumps({"timestamp": 0, "input_length": 512, "hash_ids": [7]})] * 3
+    lines[deep] = '{"hash_ids": ' + "[" * 200_000
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ConfigError, match=f"line {deep + 1}: it is no JSON"):
+        read(path)
+    assert read(path, skip_bad=True).requests == 2
+
+
 def test_times_that_go_back_are_said(tmp_path: Path) -> None:
     line = {"timestamp": 9000, "input_length": 512, "output_length": 1, "hash_ids": [7]}
     path = write_lines(tmp_path / "trace.jsonl", [line, {**line, "timestamp": 8000}])
@@ -123,9 +134,15 @@ def test_a_compressed_trace_is_read_like_another(tmp_path: Path) -> None:
     packed = tmp_path / "trace.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     assert (read(packed).blocks, read(packed).form) == (read(plain).blocks, "mooncake")
-    packed.write_bytes(packed.read_bytes()[:-100])
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[:-100])
     with pytest.raises(ConfigError, match="cut off or damaged"):
         read(packed)
+    # The check at the end is not that of the lines.
+    packed.write_bytes(whole[:-8] + bytes(8))
+    with pytest.raises(ConfigError, match="cut off or damaged"):
+        read(packed)
+    assert read(packed, skip_bad=True).blocks == read(plain).blocks
 
 
 def test_fields_that_are_not_known_are_said_and_passed_over(tmp_path: Path) -> None:
