@@ -17,10 +17,11 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
-from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.errors import PegaflowError
 from pegaflow.observe import fleet
 from pegaflow.observe.operator import Operator
 from pegaflow.observe.sample import Sample
+from pegaflow.observe.settings import THEMES, checked_theme
 from pegaflow.observe.source import Source
 from pegaflow.observe.thresholds import DEFAULTS, Threshold
 from pegaflow.tui import bars, evicting
@@ -48,8 +49,6 @@ _LOW: Final = 30
 
 _PADDING: Final = 2
 """Cells beside the text of a line."""
-
-THEMES: Final = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light")
 
 
 class Ground(Screen[None]):
@@ -107,9 +106,7 @@ class TopApp(App[None]):
         self._is_compact: bool | None = None
         """What the user wants; None: as the terminal has room."""
         self._keys = checked_keymap(keymap or {}, (*self.SHOWN_KEYS, *PANEL_KEYS))
-        self._first_theme = theme or THEMES[0]
-        if self._first_theme not in THEMES:
-            raise ConfigError(f"theme {theme!r} cannot be used; allowed: {', '.join(THEMES)}")
+        self._first_theme = checked_theme(theme or THEMES[0])
         self._clock = clock
         self._polls = polls
         self._cpu = (time.monotonic(), time.process_time())

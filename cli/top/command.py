@@ -141,7 +141,7 @@ def top(
     """Look at daemons; ``HELP`` says more."""
     from pegaflow.cli.top.live import Taste
     from pegaflow.cli.top.look import Look, look, look_back
-    from pegaflow.observe.settings import find_settings
+    from pegaflow.observe.settings import checked_theme, find_settings
     from pegaflow.observe.thresholds import with_changes
 
     context: AppContext = ctx.obj
@@ -170,7 +170,7 @@ def top(
             thresholds=with_changes(threshold or (), settings.thresholds),
             ascii_only=ascii_only,
             keys=settings.keys,
-            theme=theme or settings.theme,
+            theme=checked_theme(chosen) if (chosen := theme or settings.theme) else None,
         ),
         token_file=token_file,
     )

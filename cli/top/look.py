@@ -93,7 +93,9 @@ def _recorded(recording: Recording, wanted: Look) -> Iterator[Reading]:
 
 
 def _write(context: AppContext, wanted: Look, found: Iterable[Reading]) -> None:
-    for number, reading in enumerate(found):
-        write(context, wanted.form or "stat", reading, first=number == 0)
+    before = None
+    for reading in found:
+        write(context, wanted.form or "stat", reading, before)
+        before = reading
         if wanted.once:
             check(reading)

@@ -41,7 +41,9 @@ def readings(
     with ThreadPoolExecutor(max_workers=len(sources)) as pool:
         while count is None or done < count:
             time.sleep(max(next_at - time.monotonic(), 0.0))
-            next_at = max(next_at + interval_s, time.monotonic())
+            now = time.monotonic()
+            # After one that took long, the next comes an interval later, not at once.
+            next_at = next_at + interval_s if now < next_at + interval_s else now + interval_s
             found = list(pool.map(_read, sources))
             done += 1
             yield Reading(

@@ -23,12 +23,12 @@ from pegaflow.observe.rows import (
 )
 
 
-def write(context: AppContext, form: str, reading: Reading, *, first: bool) -> None:
-    """One reading in the ``form`` json, csv, stat or headless; the ``first`` has a heading."""
+def write(context: AppContext, form: str, reading: Reading, before: Reading | None) -> None:
+    """One reading in the ``form`` json, csv, stat or headless; the first has a heading."""
     if form == "headless":
-        for gap in reading.unanswered:
-            note(context, f"{gap.host}: {gap.error}")
+        _tell_gaps(context, reading, before)
         return
+    first = before is None
     if form == "json":
         document = fleet.document(reading.at, reading.snapshots, reading.unanswered)
         write_line(context, json.dumps(document))
@@ -44,6 +44,17 @@ def write(context: AppContext, form: str, reading: Reading, *, first: bool) -> N
         lines += [stat_gap(gap, reading.at) for gap in reading.unanswered]
     for line in lines:
         write_line(context, line)
+
+
+def _tell_gaps(context: AppContext, reading: Reading, before: Reading | None) -> None:
+    """Who answers no more, and who does again: each once, for a recorder runs for weeks."""
+    silent = {} if before is None else before.failures
+    for gap in reading.unanswered:
+        if gap.host not in silent:
+            note(context, f"{gap.host}: {gap.error}")
+    for host in silent:
+        if host not in reading.failures:
+            note(context, f"{host} answers again")
 
 
 def check(reading: Reading) -> None:

@@ -75,7 +75,8 @@ def _measures(snapshot: Snapshot) -> Iterator[tuple[str, str, float | None]]:
     capacity = sum(tier.capacity_bytes for tier in ssd)
     yield "corrupt", "events", snapshot.integrity.corrupt_blocks
     yield "failures", "throughput", sum(flow.failures for flow in snapshot.flows)
-    yield "leased", "leases", 100 * leases.bytes / pool.capacity_bytes
+    leased = 100 * leases.bytes / pool.capacity_bytes if pool.capacity_bytes else None
+    yield "leased", "leases", leased
     yield "lease-age", "leases", leases.oldest_s
     yield "load-p99", "latency", p99_ms.get("load")
     yield "lookup-p99", "latency", p99_ms.get("lookup")

@@ -4,7 +4,9 @@ A file is a row of gzip members of some minutes each, so that old ones go withou
 Each sample is flushed: what a killed recorder leaves can be read up to its last sample.
 """
 
+import fcntl
 import gzip
+import io
 import json
 import os
 import shutil
@@ -13,6 +15,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -33,6 +36,8 @@ _GZIP: Final = 31
 
 _PIECE_BYTES: Final = 1 << 16
 
+_LAST_AT: Final = datetime.max.replace(tzinfo=UTC).timestamp()
+
 
 @dataclass
 class _Member:
@@ -44,13 +49,17 @@ class Recorder:
     """Writes samples of any number of daemons to one file; its methods may be called by threads."""
 
     def __init__(self, file: Path, retention_s: float | None = None) -> None:
-        """Appends to ``file``. Raises ``ConfigError`` when it cannot be written."""
+        """Appends to ``file``. Raises ``ConfigError`` when it cannot, or another recorder does."""
         self.file = file
         self._retention_s = retention_s
         self._member_s = min(_MEMBER_S, (retention_s or _MEMBER_S * _MEMBERS) / _MEMBERS)
         self._lock = threading.Lock()
         try:
-            self._raw = file.open("ab")
+            self._raw = _own(file)
+        except BlockingIOError as error:
+            raise ConfigError(
+                f"the recording {file} is being written by another recorder; give another file"
+            ) from error
         except OSError as error:
             raise ConfigError(
                 f"the recording {file} cannot be written: {error.strerror}"
@@ -70,16 +79,22 @@ class Recorder:
                 self._zip.flush()
                 self._members[-1].last_at = sample.at
             except OSError as error:
-                raise PegaflowError(
-                    f"the recording {self.file} cannot be written: {error.strerror}"
-                ) from error
+                # What was begun may be torn.
+                self._zip = None
+                raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """End the file."""
+        """End the file; raises ``PegaflowError`` when its end cannot be written."""
         with self._lock:
-            if self._zip is not None:
-                self._zip.close()
-            self._raw.close()
+            try:
+                with self._raw:
+                    if self._zip is not None:
+                        self._zip.close()
+            except OSError as error:
+                raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> PegaflowError:
+        return PegaflowError(f"the recording {self.file} cannot be written: {error.strerror}")
 
     def _begin_member(self, at: float) -> None:
         if self._zip is not None and at - self._began_at < self._member_s:
@@ -99,13 +114,29 @@ class Recorder:
         self._raw.flush()
         first = kept[0].offset if kept else self._raw.tell()
         part = self.file.with_name(self.file.name + ".part")
-        with self.file.open("rb") as old, part.open("wb") as new:
+        new = _own(part)
+        new.truncate(0)
+        with self.file.open("rb") as old:
             old.seek(first)
             shutil.copyfileobj(old, new)
         part.replace(self.file)
         self._raw.close()
-        self._raw = self.file.open("ab")
+        self._raw = new
         self._members = [_Member(member.last_at, member.offset - first) for member in kept]
+
+
+def _own(file: Path) -> io.BufferedWriter:
+    """The file, to append to, which is nobody else's until it is closed.
+
+    Raises ``BlockingIOError`` when another has it.
+    """
+    raw = file.open("ab")
+    try:
+        fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raw.close()
+        raise
+    return raw
 
 
 class RecordedSource:
@@ -141,7 +172,7 @@ class Recording:
         try:
             for line in _lines_of(file):
                 self._add(line)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{file} cannot be replayed ({error}); give a file that "
                 "`pegaflow top --record FILE` wrote"
@@ -171,8 +202,13 @@ class Recording:
         head = json.loads(line.partition(b',"status":')[0] + b"}")
         self._dictionary = self._dictionary or line[-(1 << 15) :]
         packer = zlib.compressobj(zdict=self._dictionary)
-        self.times.append(float(head["at"]))
-        self.hosts.append(str(head["host"]))
+        at, host = float(head["at"]), str(head["host"])
+        if not 0 <= at < _LAST_AT:
+            raise ValueError(f"a sample is of the time {at!r}")
+        if not host.isprintable():
+            raise ValueError(f"a sample is of the host {host!r}")
+        self.times.append(at)
+        self.hosts.append(host)
         self._lines.append(packer.compress(line) + packer.flush())
 
 

@@ -1,6 +1,7 @@
 """One reading of one daemon."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -45,13 +46,20 @@ class Sample:
     def of_line(cls, line: str) -> "Sample":
         """The sample of a recording's line; raises ``PegaflowError`` for another line."""
         try:
-            raw: dict[str, Any] = json.loads(line)
+            raw: dict[str, Any] = json.loads(line, parse_float=_finite, parse_constant=_finite)
             status = json.dumps(raw["status"])
             series, logged = Series(str(raw["metrics"])), raw.get("events")
             events = None if logged is None else tuple(LoggedEvent(**one) for one in logged)
             return cls(str(raw["host"]), float(raw["at"]), status, series, events)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise PegaflowError(
                 f"the recording has a line that is no sample ({error!r}); "
                 "give a file that `pegaflow top --record FILE` wrote"
             ) from error
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number that a daemon gives")
+    return number

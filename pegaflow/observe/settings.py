@@ -14,6 +14,9 @@ from pegaflow.observe.thresholds import DEFAULTS, Threshold, with_changes
 FILE_NAME: Final = "top.toml"
 """It lies beside the configuration file."""
 
+THEMES: Final = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light")
+"""Colours of the live view, by Textual's names."""
+
 _ALLOWED: Final = "interval, theme, [hosts], [thresholds] and [keys]"
 
 
@@ -28,6 +31,13 @@ class TopSettings:
     """Keys by what they do; several have commas between them."""
     theme: str | None = None
     interval: str | None = None
+
+
+def checked_theme(text: str) -> str:
+    """The theme of this name; raises ``ConfigError`` for another."""
+    if text not in THEMES:
+        raise ConfigError(f"theme {text!r} cannot be used; allowed: {', '.join(THEMES)}")
+    return text
 
 
 def find_settings(explicit: str | None, environ: Mapping[str, str]) -> TopSettings:

@@ -134,6 +134,7 @@ def test_no_daemon_at_the_socket_is_exit_code_3(pegaflow: CommandLine) -> None:
         (["--headless"], "--headless is about a recording; give --record FILE too"),
         (["--record", "f", "--retention", "1s"], "--retention '1s' cannot be used; allowed: a"),
         (["--record", "/no/file"], "the recording /no/file cannot be written: No such file"),
+        (["--theme", "moon"], "theme 'moon' cannot be used; allowed: textual-dark, "),
         (["--threshold", "x=1,2"], "threshold 'x=1,2' cannot be used; allowed: NAME="),
     ],
 )
@@ -200,10 +201,12 @@ def test_a_headless_recorder_says_who_does_not_answer(
     file = str(tmp_path / "recording")
     with http_daemon(_source()) as url:
         outcome = pegaflow(
-            "top", "--record", file, "--headless", "-n", "1", "--url", url, "--url", "127.0.0.1:1"
+            *("top", "--record", file, "--headless", "-n", "3", "-i", "100ms"),
+            *("--url", url, "--url", "127.0.0.1:1"),
         )
     assert (outcome.code, outcome.out) == (0, "")
-    assert "127.0.0.1:1: http://127.0.0.1:1/v1/status does not answer" in outcome.err
+    # Once, although it was asked three times.
+    assert outcome.err.count("127.0.0.1:1: http://127.0.0.1:1/v1/status does not answer") == 1
 
 
 def test_daemons_of_the_file_are_looked_at_by_name(pegaflow: CommandLine, tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import gzip
 import os
+import resource
+import signal
 from pathlib import Path
 
 import pytest
 
-from pegaflow.errors import ConfigError
+from pegaflow.errors import ConfigError, PegaflowError
 from pegaflow.observe.reading import snapshot
 from pegaflow.observe.recording import RecordedSource, Recorder, Recording
 from pegaflow.observe.sample import Sample
@@ -139,6 +141,68 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "r").write_bytes(content)
     with pytest.raises(ConfigError, match="replay"):
         Recording(tmp_path / "r")
+
+
+def test_a_file_has_one_recorder_at_a_time(tmp_path: Path) -> None:
+    samples = _samples(400)
+    first = Recorder(tmp_path / "r", retention_s=50.0)
+    for sample in samples:
+        # It also holds the file that takes the place of the one with what is too old.
+        first.add(sample)
+        if sample is samples[0] or sample is samples[-1]:
+            with pytest.raises(ConfigError, match="another recorder; give another file"):
+                Recorder(tmp_path / "r")
+    first.close()
+    _record(tmp_path / "r", samples[:1])
+
+
+def test_a_full_disk_is_told_and_costs_what_did_not_fit(tmp_path: Path) -> None:
+    recorder, samples = Recorder(tmp_path / "r"), _samples(4)
+    recorder.add(samples[0])
+    size = (tmp_path / "r").stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    full = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        # Files end there with an error, as on a full disk.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, limits[1]))
+        for _ in range(2):
+            with pytest.raises(PegaflowError, match="r cannot be written: File too large"):
+                recorder.add(samples[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, full)
+    for sample in samples[2:]:
+        recorder.add(sample)
+    recorder.close()
+    found = Recording(tmp_path / "r")
+    assert {samples[0].at, samples[3].at} <= set(found.times)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"at":', b'"at":-'),
+        (b'"at":', b'"at":9e999'),
+        (b'"at":', b'"at":null,"was":'),
+        (b'"host":"gpu-0"', b'"host":"\\u001b[2J"'),
+    ],
+)
+def test_a_sample_of_no_time_or_host_is_refused(tmp_path: Path, old: bytes, new: bytes) -> None:
+    line = _samples(1)[0].line().encode()
+    assert old in line
+    (tmp_path / "r").write_bytes(gzip.compress(line.replace(old, new, 1) + b"\n"))
+    with pytest.raises(ConfigError, match="cannot be replayed"):
+        Recording(tmp_path / "r")
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e999", b"[" * 100_000])
+def test_a_sample_with_what_is_no_number_is_refused(tmp_path: Path, number: bytes) -> None:
+    line = _samples(1)[0].line().encode()
+    changed = line.replace(b'"uptime_s":', b'"uptime_s":' + number + b',"was":', 1)
+    assert changed != line
+    (tmp_path / "r").write_bytes(gzip.compress(changed + b"\n"))
+    with pytest.raises(PegaflowError, match="no sample"):
+        Recording(tmp_path / "r").sample(0)
 
 
 def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:

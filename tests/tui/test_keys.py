@@ -10,7 +10,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from pegaflow.errors import ConfigError
-from pegaflow.tui.app import THEMES
+from pegaflow.observe.settings import THEMES
 from pegaflow.tui.panels import PANELS, TablePanel
 from pegaflow.tui.panels.engines import EnginesPanel
 from pegaflow.tui.panels.hits import HitsPanel
