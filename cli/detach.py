@@ -15,8 +15,9 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.output import note
 from pegaflow.config import Config, Loaded
+from pegaflow.document import parse
 from pegaflow.errors import CallTimeout, ConfigError, PegaflowError
-from pegaflow.models import Ready, parse
+from pegaflow.models import Ready
 from pegaflow.version import VERSION
 
 _PATIENCE_S: Final = 5.0

@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 
 _SHOWN_DIGITS: Final = 12
+_MOST_TYPED: Final = 24
+"""Of a longer name the first digits are enough."""
 
 LIST_HELP: Final = """List the engines that are attached.
 
@@ -82,9 +84,12 @@ def evict(
     """End an engine's sessions."""
     context: AppContext = ctx.obj
     client = daemon(context, socket, config, timeout)
-    one = _named(client.status(), engine)
-    name = one.engine_id[:_SHOWN_DIGITS]
-    count = len(one.worker_pids) + (one.scheduler_pid is not None)
+    status = client.status()
+    one = _named(status, engine)
+    name = one.engine_id if len(one.engine_id) <= _MOST_TYPED else one.engine_id[:_SHOWN_DIGITS]
+    # Several may have one id.
+    ending = [other for other in status.engines if other.engine_id == one.engine_id]
+    count = sum(len(other.worker_pids) + (other.scheduler_pid is not None) for other in ending)
     loss = f"engine {name} ({one.model}) loses {format_count(count, 'session')}"
     confirm(context, loss, name, yes=yes)
     fields = {"engine": one.engine_id}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pegaflow.cli.context import AppContext
 from pegaflow.errors import PegaflowError
+from pegaflow.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,19 +66,12 @@ def table(*headers: str) -> "Table":
 
 def note(context: AppContext, text: str) -> None:
     """A message for people, on one line of printable characters whatever it quotes."""
-    print(f"pegaflow: {_printable(text)}", file=context.stderr, flush=True)
+    print(f"pegaflow: {printable(text)}", file=context.stderr, flush=True)
 
 
 def prompt(context: AppContext, text: str) -> None:
     """A question for people, who answer on the same line."""
     print(f"pegaflow: {text}", end="", file=context.stderr, flush=True)
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode()
-        for char in text
-    )
 
 
 def error_console(context: AppContext) -> "Console":

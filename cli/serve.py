@@ -12,7 +12,8 @@ from pegaflow.cli.options import ConfigFile, Json, Timeout, setting, timeout_sec
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.cli.waiting import waiting
 from pegaflow.config import SETTINGS, DaemonConfig, Loaded, load, suspicious_variables
-from pegaflow.models import Ready, parse
+from pegaflow.document import parse
+from pegaflow.models import Ready
 from pegaflow.units import format_count, format_size
 from pegaflow.version import VERSION
 

@@ -12,8 +12,9 @@ from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.cli.status_fleet import status_of_all
 from pegaflow.cli.top.sources import named_urls
 from pegaflow.config import resolve_socket
+from pegaflow.document import parse
 from pegaflow.errors import ConfigError
-from pegaflow.models import RunningOperation, Ssd, Status, TakenOver, Transfers, parse
+from pegaflow.models import RunningOperation, Ssd, Status, TakenOver, Transfers
 from pegaflow.units import format_count, format_duration, format_size
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note, table, write_json, write_line, write_tables
 from pegaflow.cli.top.sources import remote_sources
 from pegaflow.cli.waiting import waiting
+from pegaflow.document import parse
 from pegaflow.errors import PegaflowError
-from pegaflow.models import Status, parse
+from pegaflow.models import Status
 from pegaflow.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -24,12 +25,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Answer:
     host: str
-    document: str | None
-    error: PegaflowError | None
-
-    @property
-    def status(self) -> Status | None:
-        return None if self.document is None else parse(Status, self.document)
+    document: str | None = None
+    status: Status | None = None
+    error: PegaflowError | None = None
 
     @property
     def exit_code(self) -> ExitCode:
@@ -63,9 +61,10 @@ def status_of_all(
 
 def _ask(source: "HttpSource") -> _Answer:
     try:
-        return _Answer(source.host, source.status(), None)
+        document = source.status()
+        return _Answer(source.host, document, parse(Status, document))
     except PegaflowError as error:
-        return _Answer(source.host, None, error)
+        return _Answer(source.host, error=error)
     finally:
         source.close()
 

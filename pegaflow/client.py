@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pegaflow import _native
+from pegaflow.document import parse
 from pegaflow.errors import CallTimeout, Unreachable
-from pegaflow.models import Status, Stopped, parse
+from pegaflow.models import Status, Stopped
 from pegaflow.native import interruptible, translated
 from pegaflow.operation import Operation
 

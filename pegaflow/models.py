@@ -1,19 +1,10 @@
 """The documents that the daemon answers with; ``schemas/`` has each field's meaning and unit."""
 
-import json
-import types
-import typing
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from dataclasses import dataclass
 
 from pegaflow.config import DaemonConfig
 from pegaflow.demand import NO_DEMAND, UNKNOWN_RESTORE, Demand, HotPrefix, Restore, WhatIf
-from pegaflow.errors import PegaflowError
 from pegaflow.gpu_models import Gpus
-
-D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -379,51 +370,3 @@ class Stopped:
     """None when no daemon ran, and what the last one had left was freed."""
     pool_bytes_kept: int
     pool_bytes_freed: int = 0
-
-
-def parse(model: type[D], text: str) -> D:
-    """The ``model`` in a JSON document. Unknown fields are ignored: newer daemons have more."""
-    try:
-        kind: Any = model
-        return typing.cast(D, _reader(kind)(json.loads(text)))
-    except (KeyError, TypeError, ValueError) as error:
-        raise PegaflowError(
-            f"the daemon's {model.__name__.lower()} document cannot be read ({error!r}); "
-            "use the command line of the daemon's version"
-        ) from error
-
-
-@cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """What makes a value of ``kind`` of parsed JSON."""
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _object(kind)
-    if get_origin(kind) is tuple:
-        item = _reader(get_args(kind)[0])
-        return lambda raw: tuple(map(item, raw))
-    if get_origin(kind) is types.UnionType:
-        some = _reader(get_args(kind)[0])
-        return lambda raw: None if raw is None else some(raw)
-
-    def scalar(raw: Any) -> Any:
-        if kind is float and isinstance(raw, int):
-            return float(raw)
-        if not isinstance(raw, kind):
-            raise TypeError(f"{raw!r} where {kind.__name__} is expected")
-        return raw
-
-    return scalar
-
-
-def _object(kind: type) -> Callable[[Any], Any]:
-    hints = typing.get_type_hints(kind)
-    readers = [
-        (field.name, _reader(hints[field.name]), field.default is MISSING) for field in fields(kind)
-    ]
-    return lambda raw: kind(
-        **{
-            name: reader(raw[name])
-            for name, reader, is_needed in readers
-            if is_needed or name in raw
-        }
-    )

@@ -4,7 +4,8 @@ import threading
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from pegaflow.models import Progress, parse
+from pegaflow.document import parse
+from pegaflow.models import Progress
 from pegaflow.native import translated
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from pegaflow.document import parse
 from pegaflow.event_models import EventPage, LoggedEvent
-from pegaflow.models import parse
 from pegaflow.units import format_count
 
 
@@ -16,6 +16,11 @@ class EventReader:
         self.boot_id: str | None = None
         """The start of the daemon that is read; None before the first answer."""
         self._last = 0
+
+    @property
+    def position(self) -> tuple[str | None, int]:
+        """The start of the daemon and the event up to which it was read."""
+        return self.boot_id, self._last
 
     def has(self, boot_id: str, last: int) -> bool:
         """Whether everything up to the event ``last`` of this start was read."""

@@ -1,14 +1,14 @@
 """One reading of one daemon."""
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from pegaflow.document import parse
 from pegaflow.errors import PegaflowError
 from pegaflow.event_models import LoggedEvent
-from pegaflow.models import Status, parse
+from pegaflow.models import Status
 from pegaflow.observe.series import Series
 
 
@@ -46,7 +46,7 @@ class Sample:
     def of_line(cls, line: str) -> "Sample":
         """The sample of a recording's line; raises ``PegaflowError`` for another line."""
         try:
-            raw: dict[str, Any] = json.loads(line, parse_float=_finite, parse_constant=_finite)
+            raw: dict[str, Any] = json.loads(line)
             status = json.dumps(raw["status"])
             series, logged = Series(str(raw["metrics"])), raw.get("events")
             events = None if logged is None else tuple(LoggedEvent(**one) for one in logged)
@@ -56,10 +56,3 @@ class Sample:
                 f"the recording has a line that is no sample ({error!r}); "
                 "give a file that `pegaflow top --record FILE` wrote"
             ) from error
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is no number that a daemon gives")
-    return number

@@ -1,11 +1,13 @@
 """Where samples come from: a daemon's HTTP endpoints."""
 
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Protocol
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from pegaflow.errors import CallTimeout, ConfigError, PegaflowError, Unreachable
@@ -14,6 +16,11 @@ from pegaflow.models import Status
 from pegaflow.observe.event_reader import EventReader
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.series import Series
+from pegaflow.units import format_size
+
+_PIECE_BYTES: Final = 1 << 16
+_MOST_BYTES: Final = 64 << 20
+"""Of one answer: the status of ten thousand engines has a tenth of it."""
 
 
 class Source(Protocol):
@@ -69,7 +76,11 @@ class HttpSource:
             return None
         events = list[LoggedEvent]()
         while not self._events.has(status.boot_id, status.last_event):
+            before = self._events.position
             events.extend(self._events.read())
+            if self._events.position == before:
+                # The log ends before what the status says.
+                break
         return tuple(events)
 
     def close(self) -> None:
@@ -96,8 +107,9 @@ class HttpSource:
         url = f"{self._base}{path}"
         try:
             self._connection.request("GET", path)
+            waits = self._connection.sock
             answer = self._connection.getresponse()
-            text = answer.read().decode("utf-8", "replace")
+            text = self._body(answer, waits).decode("utf-8", "replace")
         except TimeoutError as error:
             raise CallTimeout(f"{url} did not answer within {self._timeout_s:g} s") from error
         except (OSError, HTTPException) as error:
@@ -105,6 +117,27 @@ class HttpSource:
         if answer.status != HTTPStatus.OK:
             raise Unreachable(f"{url} answered {answer.status}: is it a PegaFlow daemon's?")
         return text
+
+    def _body(self, answer: HTTPResponse, waits: socket.socket) -> bytes:
+        """All of the answer, which comes in time and is of some size."""
+        deadline, pieces, size = time.monotonic() + self._timeout_s, list[bytes](), 0
+        while True:
+            if (left := deadline - time.monotonic()) <= 0:
+                raise TimeoutError
+            # One that is closed has nothing to wait for.
+            with suppress(OSError):
+                waits.settimeout(left)
+            if not (piece := answer.read1(_PIECE_BYTES)):
+                break
+            pieces.append(piece)
+            size += len(piece)
+            if size > _MOST_BYTES:
+                raise HTTPException(f"its answer has more than {format_size(_MOST_BYTES)}")
+        # Of an answer whose length was told the pieces alone are no end.
+        answer.close()
+        with suppress(OSError):
+            waits.settimeout(self._timeout_s)
+        return b"".join(pieces)
 
 
 def _connection(base: str, timeout_s: float) -> HTTPConnection:

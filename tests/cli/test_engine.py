@@ -47,10 +47,11 @@ def test_scripts_see_each_engine(pegaflow: CommandLine) -> None:
 
 def test_evicting_is_confirmed_with_the_name(pegaflow: CommandLine) -> None:
     pegaflow.daemon = three_engines(**{"engine-evict": _evicted("engine-b-long-name")})
-    outcome = pegaflow("engine", "evict", "engine-b", typed="engine-b-lon\n")
+    outcome = pegaflow("engine", "evict", "engine-b", typed="engine-b-long-name\n")
     assert outcome.code == 0
     assert outcome.err == (
-        "pegaflow: engine engine-b-lon (some/model) loses 2 sessions. Type engine-b-lon to do it: "
+        "pegaflow: engine engine-b-long-name (some/model) loses 2 sessions. "
+        "Type engine-b-long-name to do it: "
     )
     assert outcome.out == (
         "3 sessions of engine engine-b-long-name ended, with 1 lease; its blocks stay\n"
@@ -58,6 +59,28 @@ def test_evicting_is_confirmed_with_the_name(pegaflow: CommandLine) -> None:
     assert pegaflow.daemon.operations == [
         {"operation": "engine-evict", "engine": "engine-b-long-name"}
     ]
+
+
+def test_all_sessions_of_engines_with_one_id_are_counted(pegaflow: CommandLine) -> None:
+    (engine,) = status_document()["engines"]
+    twin = engine | {"scheduler_pid": 7, "worker_pids": [8]}
+    pegaflow.daemon = StandInDaemon(
+        "/unused",
+        status_answer=json.dumps(status_document(engines=[engine, twin])),
+        results={"engine-evict": _evicted("engine-a")},
+    )
+    count = 1 + len(engine["worker_pids"]) + 2
+    outcome = pegaflow("engine", "evict", "engine-a", typed="engine-a\n")
+    assert f"loses {count} sessions." in outcome.err
+
+
+def test_a_long_name_is_asked_for_in_part(pegaflow: CommandLine) -> None:
+    (engine,) = status_document()["engines"]
+    name = "0123456789abcdef0123456789abcdef"
+    document = status_document(engines=[engine | {"engine_id": name}])
+    results = {"engine-evict": _evicted(name)}
+    pegaflow.daemon = StandInDaemon("/unused", status_answer=json.dumps(document), results=results)
+    assert pegaflow("engine", "evict", "0123", typed="0123456789ab\n").code == 0
 
 
 def test_without_the_name_nothing_ends(pegaflow: CommandLine) -> None:

@@ -1,6 +1,7 @@
 """``pegaflow status`` of several daemons."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -66,6 +67,18 @@ def test_one_that_does_not_answer_hides_no_other(
     assert works["status"]["state"] == "ready"
     assert bad["status"]["state"] == "degraded"
     assert "no answer" in pegaflow("status", *args).out
+
+
+@pytest.mark.parametrize("text", ["<html>", "[]", "null", "[" * 100_000, '{"schema": "a/2"}'])
+def test_one_that_is_no_daemon_hides_no_other(pegaflow: CommandLine, ready: str, text: str) -> None:
+    class Other(Fixed):
+        def read(self) -> Sample:
+            return replace(super().read(), status_json=text)
+
+    with http_daemon(Other("ready")) as other:
+        outcome = pegaflow("status", "--url", ready, "--url", other)
+    assert [line.split()[1] for line in outcome.out.splitlines()[1:3]] == ["ready", "no"]
+    assert (outcome.code, outcome.err.count("document cannot be read (it")) == (1, 1)
 
 
 def test_the_hosts_of_the_configuration_are_asked(

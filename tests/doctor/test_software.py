@@ -9,9 +9,10 @@ import pytest
 
 from pegaflow.doctor import daemon, self_tests, vllm
 from pegaflow.doctor.finding import Finding
+from pegaflow.document import parse
 from pegaflow.engine_command import Interpreter
 from pegaflow.errors import CallTimeout, PegaflowError, Unreachable
-from pegaflow.models import Status, parse
+from pegaflow.models import Status
 from pegaflow.version import VERSION
 from tests.cli.documents import status_document
 from tests.doctor.fake_machine import machine

@@ -201,8 +201,8 @@ def test_a_sample_with_what_is_no_number_is_refused(tmp_path: Path, number: byte
     changed = line.replace(b'"uptime_s":', b'"uptime_s":' + number + b',"was":', 1)
     assert changed != line
     (tmp_path / "r").write_bytes(gzip.compress(changed + b"\n"))
-    with pytest.raises(PegaflowError, match="no sample"):
-        Recording(tmp_path / "r").sample(0)
+    with pytest.raises(PegaflowError, match=r"no sample|document cannot be read"):
+        _ = Recording(tmp_path / "r").sample(0).status
 
 
 def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
