@@ -1,7 +1,7 @@
 """``pegaflow status``."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,11 +14,14 @@ from pegaflow.cli.top.sources import named_urls
 from pegaflow.config import resolve_socket
 from pegaflow.document import parse
 from pegaflow.errors import ConfigError
-from pegaflow.models import RunningOperation, Ssd, Status, TakenOver, Transfers
+from pegaflow.models import Namespace, RunningOperation, Ssd, Status, TakenOver, Transfers
 from pegaflow.units import format_count, format_duration, format_size
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+_MOST_EMPTY: Final = 3
+"""So many namespaces without blocks have a row each."""
 
 
 def status(
@@ -266,15 +269,21 @@ def _engines(status: Status) -> "Table":
 
 def _namespaces(status: Status) -> "Table":
     spaces = table("namespace", "group", "blocks", "bytes", "on ssd", "hits", "misses", "evicted")
+    empty = [space for space in status.namespaces if not space.blocks and not space.ssd_blocks]
+    folded = empty if len(empty) > _MOST_EMPTY else []
     for space in status.namespaces:
-        spaces.add_row(
-            space.namespace[:12],
-            str(space.group),
-            f"{space.blocks:,}",
-            format_size(space.bytes),
-            format_size(space.ssd_bytes),
-            f"{space.hits:,}",
-            f"{space.misses:,}",
-            f"{space.evictions:,}",
-        )
+        if space not in folded:
+            spaces.add_row(space.namespace[:12], str(space.group), *_cells([space]))
+    if folded:
+        spaces.add_row(f"{len(folded):,} empty", "", *_cells(folded))
     return spaces
+
+
+def _cells(spaces: Sequence[Namespace]) -> Iterator[str]:
+    """What some namespaces have together."""
+    yield f"{sum(space.blocks for space in spaces):,}"
+    yield format_size(sum(space.bytes for space in spaces))
+    yield format_size(sum(space.ssd_bytes for space in spaces))
+    yield f"{sum(space.hits for space in spaces):,}"
+    yield f"{sum(space.misses for space in spaces):,}"
+    yield f"{sum(space.evictions for space in spaces):,}"

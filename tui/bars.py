@@ -42,6 +42,9 @@ _HINTS: Final = (
 )
 """Keys to begin with, the most useful ones first."""
 
+_LOST_SHARE: Final = 0.01
+"""Of the blocks asked for; less is not worth a word."""
+
 
 class Line(Widget):
     """A line that is drawn only when it changes."""
@@ -250,9 +253,9 @@ def _advice(now: Snapshot) -> Iterator[str]:
     blocks, evictions = now.window_blocks, now.evictions
     if declined := now.queues.unfetched.get("declined", 0):
         yield f"{counted(declined, 'block')} computed, not fetched from ssd: that was faster"
-    if evictions.memory_blocks and now.misses.lost:
-        lost = percent(now.misses.lost / blocks.requested)
-        yield f"{lost} of blocks asked for were lost: {_larger(now)}"
+    lost = now.misses.lost / blocks.requested if blocks.requested else 0.0
+    if evictions.memory_blocks and lost >= _LOST_SHARE:
+        yield f"{percent(lost)} of blocks asked for were lost: {_larger(now)}"
     if worth := _worth(now.advice):
         yield worth
 

@@ -74,7 +74,7 @@ class Watch:
     def _what(self) -> str:
         if any(engine.is_attached() for engine in self._engines):
             return "the daemon has not answered"
-        return "no daemon has been there"
+        return "no daemon has answered"
 
     def _progress(self, now: float) -> str:
         tallies = [engine.tally for engine in self._engines]

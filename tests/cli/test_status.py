@@ -102,6 +102,21 @@ def test_a_document_of_another_form_is_an_error(pegaflow: CommandLine) -> None:
     assert outcome.out == ""
 
 
+@pytest.mark.parametrize(("count", "rows"), [(3, 4), (4, 2), (100, 2)])
+def test_many_namespaces_without_blocks_are_one_row(
+    pegaflow: CommandLine, count: int, rows: int
+) -> None:
+    (kept, *_) = status_document()["namespaces"]
+    nothing = {"blocks": 0, "bytes": 0, "ssd_blocks": 0, "ssd_bytes": 0, "hits": 2, "misses": 3}
+    empty = [kept | nothing | {"namespace": f"{one:064x}"} for one in range(count)]
+    pegaflow.daemon = daemon(namespaces=[*empty, kept])
+    told = pegaflow("status").out.partition("namespace     group")[2].splitlines()[1:]
+    assert len(told) == rows
+    if rows == 2:
+        assert told[-1].split()[:2] == [str(count), "empty"]
+        assert told[-1].split()[-3:-1] == [str(2 * count), str(3 * count)]
+
+
 @pytest.mark.parametrize("state", ["starting", "ready", "draining"])
 def test_a_daemon_that_works_is_a_success(pegaflow: CommandLine, state: str) -> None:
     pegaflow.daemon = daemon(state=state)

@@ -165,7 +165,7 @@ def test_a_daemon_that_is_gone_is_said_and_waited_for(host: Host, trace: Path) -
     daemon = host.serve()
     running = slowly(host, trace, "--patience", "10m")
     daemon.send_signal(signal.SIGKILL)
-    until_said(running, "no daemon has been there for ")
+    until_said(running, "no daemon has answered for ")
     host.serve()
     until_said(running, "the daemon answers again, after ")
     before = host.status()["blocks"]["requested"]
@@ -188,7 +188,7 @@ def test_a_daemon_that_stays_away_ends_the_replay_with_what_was_measured(
     daemon.send_signal(signal.SIGKILL)
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 3
-    assert re.search(r"no daemon has been there for \d+ s: .*--patience", err.splitlines()[-1]), err
+    assert re.search(r"no daemon has answered for \d+ s: .*--patience", err.splitlines()[-1]), err
     document = json.loads(out)
     assert document["ended_early"] in err
     assert 0 < document["requests"] < 200

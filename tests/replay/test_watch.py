@@ -74,7 +74,7 @@ def test_a_daemon_that_is_gone_is_told_from_one_that_hangs(clock: Clock) -> None
     engine.waits_since, engine.attached = clock.now, False
     watched = Watch([engine], 60, said.append)
     look_for(3, clock, watched)
-    assert said[0].startswith("no daemon has been there for ")
+    assert said[0].startswith("no daemon has answered for ")
 
 
 def test_patience_ends(clock: Clock) -> None:
