@@ -31,4 +31,5 @@ def test_the_pictures_of_the_readme_are_these_screens(name: str) -> None:
     picture = next(one for one in PICTURES if one.name == name)
     shown = (_ROOT / f"examples/screenshots/top-{name}.svg").read_text(encoding="utf-8")
     assert shown == picture.file((120, 40)).read_text(encoding="utf-8")
-    assert f"examples/screenshots/top-{name}.svg" in (_ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (_ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"examples/screenshots/top-{name}.svg" in readme
