@@ -1,6 +1,5 @@
 """Reading the daemon's documents: what is no such document is said in words."""
 
-import json
 import math
 import types
 import typing
@@ -10,6 +9,7 @@ from functools import cache
 from typing import Any, Final, TypeVar, get_args, get_origin
 
 from pegaflow.errors import PegaflowError
+from pegaflow.json_text import parse_json
 from pegaflow.printable import printable
 
 D = TypeVar("D")
@@ -37,8 +37,8 @@ def parse(model: type[D], text: str) -> D:
 
 def _object_in(text: str) -> dict[str, Any]:
     try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        raw = parse_json(text)
+    except ValueError as error:
         raise ValueError("it is no JSON") from error
     if not isinstance(raw, dict):
         raise TypeError("it is no JSON object")

@@ -1,10 +1,10 @@
 """vLLM's ``--kv-transfer-config`` with PegaFlow's connector in it."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
 from pegaflow.errors import ConfigError
+from pegaflow.json_text import parse_json
 
 CONNECTOR: Final = "PegaKVConnector"
 MODULE: Final = "pegaflow.connector"
@@ -45,7 +45,7 @@ def merge(given: str | None, socket: str) -> dict[str, Any]:
     if given is None:
         return _completed({}, socket)
     try:
-        config = json.loads(given)
+        config = parse_json(given)
     except ValueError as error:
         raise ConfigError(f"{OPTION} {given!r} is not JSON: {error}") from error
     if not isinstance(config, dict):

@@ -1,11 +1,11 @@
 """Options that several measurements share."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from pegaflow.errors import ConfigError
+from pegaflow.json_text import parse_json
 
 Quick = Annotated[
     bool, typer.Option("--quick", help="Measure less and less often, to see whether it works.")
@@ -48,7 +48,7 @@ def engine_arguments(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError as error:
         raise ConfigError(
             f"--engine-args {text!r} is not JSON ({error}); give an object, such as "

@@ -7,7 +7,6 @@ Each sample is flushed: what a killed recorder leaves can be read up to its last
 import fcntl
 import gzip
 import io
-import json
 import os
 import shutil
 import threading
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.json_text import parse_json
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.source import Source
 
@@ -199,7 +199,7 @@ class Recording:
         yield list(group.values())
 
     def _add(self, line: bytes) -> None:
-        head = json.loads(line.partition(b',"status":')[0] + b"}")
+        head = parse_json(line.partition(b',"status":')[0] + b"}")
         self._dictionary = self._dictionary or line[-(1 << 15) :]
         packer = zlib.compressobj(zdict=self._dictionary)
         at, host = float(head["at"]), str(head["host"])
@@ -256,7 +256,7 @@ def _up_to_the_tear(unpacker: "zlib._Decompress", piece: memoryview) -> bytes:
 
 def _is_json(line: bytes) -> bool:
     try:
-        json.loads(line)
+        parse_json(line)
     except ValueError:
         return False
     return True

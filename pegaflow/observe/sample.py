@@ -8,6 +8,7 @@ from typing import Any
 from pegaflow.document import parse
 from pegaflow.errors import PegaflowError
 from pegaflow.event_models import LoggedEvent
+from pegaflow.json_text import parse_json
 from pegaflow.models import Status
 from pegaflow.observe.series import Series
 
@@ -46,12 +47,12 @@ class Sample:
     def of_line(cls, line: str) -> "Sample":
         """The sample of a recording's line; raises ``PegaflowError`` for another line."""
         try:
-            raw: dict[str, Any] = json.loads(line)
+            raw: dict[str, Any] = parse_json(line)
             status = json.dumps(raw["status"])
             series, logged = Series(str(raw["metrics"])), raw.get("events")
             events = None if logged is None else tuple(LoggedEvent(**one) for one in logged)
             return cls(str(raw["host"]), float(raw["at"]), status, series, events)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise PegaflowError(
                 f"the recording has a line that is no sample ({error!r}); "
                 "give a file that `pegaflow top --record FILE` wrote"

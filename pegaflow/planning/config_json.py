@@ -1,11 +1,11 @@
 """A model's config.json, whose fields have other names in other architectures."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pegaflow.errors import ConfigError
+from pegaflow.json_text import parse_json
 
 GIVE: Final = "give --layers, --kv-heads and --head-dim, or --bytes-per-token"
 
@@ -57,12 +57,12 @@ def read_config(path: Path) -> ModelConfig:
     """The config.json at ``path``, or in that folder."""
     path = path / "config.json" if path.is_dir() else path
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"the model's {path} cannot be read ({error.strerror}); {GIVE}"
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path} is no JSON ({error}); {GIVE}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"{path} is no JSON object; {GIVE}")

@@ -1,8 +1,8 @@
 """Traces in lines of JSON that name each block by a hash id: Mooncake's and Qwen-Bailian's."""
 
-import json
 from typing import Any, Final
 
+from pegaflow.json_text import parse_json
 from pegaflow.planning.lines import BadLine, Fields, Form, Parse, ReadOptions, Request, number
 from pegaflow.planning.trace import Trace
 
@@ -19,8 +19,8 @@ def hashed_form(first: str, options: ReadOptions) -> Form | None:
     if not first.lstrip().startswith("{"):
         return None
     try:
-        keys = set(json.loads(first))
-    except (ValueError, RecursionError):
+        keys = set(parse_json(first))
+    except ValueError:
         keys = set(_MOONCAKE)
     if "hash_ids" not in keys:
         return None
@@ -37,8 +37,8 @@ def is_broken(line: str) -> bool:
     if not line.lstrip().startswith("{"):
         return False
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        parse_json(line)
+    except ValueError:
         return True
     return False
 
@@ -46,8 +46,8 @@ def is_broken(line: str) -> bool:
 def parsed(line: str) -> dict[str, Any]:
     """The object of a line."""
     try:
-        raw = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        raw = parse_json(line)
+    except ValueError as error:
         raise BadLine(f"it is no JSON ({error})") from error
     if not isinstance(raw, dict):
         raise BadLine("it is no JSON object")

@@ -1,12 +1,12 @@
 """Whether loading a token's cache is faster than computing it."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pegaflow.errors import ConfigError
+from pegaflow.json_text import parse_json
 from pegaflow.planning.model import BytesPerToken
 
 _GB: Final = 10**9
@@ -38,11 +38,11 @@ def measured(paths: Iterable[Path], given: Rates) -> Rates:
     """``given``, and what these measurements say of what it lacks."""
     for path in paths:
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = parse_json(path.read_text(encoding="utf-8"))
             found = _rates(document)
         except OSError as error:
             raise ConfigError(f"--measured {path} cannot be read: {error.strerror}") from error
-        except (ValueError, RecursionError, LookupError, TypeError, ZeroDivisionError) as error:
+        except (ValueError, LookupError, TypeError, ZeroDivisionError) as error:
             raise ConfigError(f"--measured {path} cannot be used; allowed: {_FORMS}") from error
         given = Rates(
             given.prefill_tokens_s or found.prefill_tokens_s,

@@ -1,8 +1,8 @@
 """What a daemon recorded: lines of JSON with hashed ids, and blocks of unknown tokens."""
 
-import json
 from typing import Final
 
+from pegaflow.json_text import parse_json
 from pegaflow.planning.hashed import RECORDED, hash_ids, parsed
 from pegaflow.planning.lines import Fields, Form, ReadOptions, Request, number
 from pegaflow.planning.trace import Trace
@@ -19,8 +19,8 @@ _BLOCK_TOKENS: Final = 16
 def recorded_form(first: str, options: ReadOptions) -> Form | None:
     """The format, when this is a line of a recording."""
     try:
-        raw = json.loads(first)
-    except (ValueError, RecursionError):
+        raw = parse_json(first)
+    except ValueError:
         return None
     if not isinstance(raw, dict) or not {"hash_ids", "block_bytes", "namespace"} <= set(raw):
         return None
