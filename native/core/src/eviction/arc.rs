@@ -9,8 +9,6 @@ use super::queue::{Node, Nodes, Queue};
 use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
 
-/// So many blocks are remembered for two that the paper, with a queue in the place of buckets, remembers.
-const GHOSTS_PER_TWO_BLOCKS: usize = 3;
 const ONCE: u8 = 0;
 const AGAIN: u8 = 1;
 /// The paper makes room before it inserts: of the blocks used once, the last to come stays.
@@ -108,12 +106,12 @@ impl EvictionPolicy for Arc {
         let mark = self.take(token);
         self.nodes.remove(token);
         self.fruitless = 0;
-        // Together they remember about as many as are kept, and more, since buckets of a memory fill unevenly.
+        // Together they remember about as many as are kept.
         let (room, other) = match mark {
             ONCE => (self.len().saturating_sub(self.once.len()), &mut self.gone_once),
             _ => (self.len().saturating_sub(self.again.len()), &mut self.gone_again),
         };
-        other.reserve(room * GHOSTS_PER_TWO_BLOCKS / 2);
+        other.reserve(room);
         other.insert(fingerprint);
     }
 

@@ -2,6 +2,8 @@
 
 const WAYS: usize = 8;
 const GROWTH_DIVISOR: usize = 8;
+/// So many places for two fingerprints: buckets fill unevenly, and a queue in their place would forget none of these.
+const PLACES_PER_TWO: usize = 3;
 const EMPTY: u32 = 0;
 
 /// A bucket holds its fingerprints from the youngest to the oldest; a fingerprint pushed out of its bucket is forgotten.
@@ -12,9 +14,9 @@ pub(super) struct Ghost {
 }
 
 impl Ghost {
-    /// Has room for at least this many fingerprints, and not for many more.
+    /// Remembers about this many fingerprints, and not many more.
     pub(super) fn reserve(&mut self, fingerprints: usize) {
-        let needed = fingerprints.div_ceil(WAYS);
+        let needed = (fingerprints * PLACES_PER_TWO / 2).div_ceil(WAYS);
         if needed <= self.buckets.len() {
             return;
         }

@@ -10,8 +10,6 @@ use super::{EvictionPolicy, Tick, Token};
 use crate::index::BlockId;
 
 const SMALL_DIVISOR: usize = 10;
-/// So many blocks are remembered for two kept ones: in the paper about as many as are kept, by queue and not by bucket.
-const GHOSTS_PER_TWO_BLOCKS: usize = 3;
 const MAX_USES: u8 = 3;
 /// A block of the small queue that was hit more often than this moves to main unproposed.
 const USES_OF_ONE_TIMERS: u8 = 1;
@@ -99,8 +97,8 @@ impl EvictionPolicy for S3Fifo {
         self.nodes.remove(token);
         self.fruitless = 0;
         if mark.has(Mark::FILTERED) {
-            // As many as are kept, and more, since buckets of the memory fill unevenly.
-            self.ghost.reserve(self.len() * GHOSTS_PER_TWO_BLOCKS / 2);
+            // In the paper as many as are kept, too.
+            self.ghost.reserve(self.len());
             self.ghost.insert(fingerprint);
         }
     }
