@@ -61,12 +61,15 @@ fn run_on(processors: &CpuSet) {
 
 /// The allowed processors of each node whose memory is to be taken; none for less than two nodes.
 pub(super) fn processors_in(sys: &Path, allowed: &CpuSet) -> Vec<CpuSet> {
-    let of_gpus = nodes_of_gpus(sys);
     let with_memory = list_in(&sys.join("devices/system/node/has_memory"));
+    if with_memory.len() < 2 {
+        return Vec::new();
+    }
+    let of_gpus = nodes_of_gpus(sys);
     let nodes = with_memory
         .iter()
         .filter(|node| of_gpus.is_empty() || of_gpus.contains(*node));
-    let processors: Vec<_> = nodes
+    nodes
         .map(|node| {
             let mut set = CpuSet::new();
             for cpu in list_in(&sys.join(format!("devices/system/node/node{node}/cpulist"))) {
@@ -77,12 +80,7 @@ pub(super) fn processors_in(sys: &Path, allowed: &CpuSet) -> Vec<CpuSet> {
             set
         })
         .filter(|set| set.count() > 0)
-        .collect();
-    if with_memory.len() < 2 {
-        Vec::new()
-    } else {
-        processors
-    }
+        .collect()
 }
 
 /// The nodes that NVIDIA's driver has GPUs on, as far as the machine says.
