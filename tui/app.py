@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 from textual import on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
@@ -24,13 +23,15 @@ from pegaflow.observe.sample import Sample
 from pegaflow.observe.settings import THEMES, checked_theme
 from pegaflow.observe.source import Source
 from pegaflow.observe.thresholds import DEFAULTS, Threshold
-from pegaflow.tui import bars, evicting
+from pegaflow.tui import bars, evicting, fleet_bars
+from pegaflow.tui.bar import Banner, Bar
 from pegaflow.tui.fleet import FleetPanel
 from pegaflow.tui.fleet_log import FleetLogPanel
 from pegaflow.tui.glyphs import ASCII, UNICODE
 from pegaflow.tui.grid import PanelGrid
 from pegaflow.tui.host import Host
 from pegaflow.tui.keys import KEYS, PANEL_KEYS, checked_keymap
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.panels import PANELS, Panel, TablePanel
 from pegaflow.tui.poller import Poller
 from pegaflow.tui.screens.confirmation import Confirmation, Target
@@ -102,7 +103,7 @@ class TopApp(App[None]):
         self._operators = dict(operators or {})
         self._hidden: set[str] = set()
         self._panels: list[Panel] = []
-        self._lines: dict[str, bars.Line | bars.Banner] = {}
+        self._lines: dict[str, Bar | Banner] = {}
         self._is_compact: bool | None = None
         """What the user wants; None: as the terminal has room."""
         self._keys = checked_keymap(keymap or {}, (*self.SHOWN_KEYS, *PANEL_KEYS))
@@ -127,21 +128,21 @@ class TopApp(App[None]):
 
     def compose(self) -> ComposeResult:
         """Bars above and below, the panels between."""
-        yield bars.Line("header")
-        yield bars.Line("host")
-        yield bars.Line("tabs")
-        yield bars.Banner("banner")
-        yield bars.Banner("alert")
-        yield bars.Banner("empty")
+        yield Bar("header")
+        yield Bar("host")
+        yield Bar("tabs")
+        yield Banner("banner")
+        yield Banner("alert")
+        yield Banner("empty")
         with PanelGrid(id="panels"):
             if len(self.hosts) > 1:
                 yield FleetPanel(self.hosts)
                 yield FleetLogPanel(self.hosts)
             for key, panel in PANELS.items():
                 yield panel(key.upper())
-        yield bars.Line("advice")
+        yield Bar("advice")
         yield Input(id="filter", placeholder="filter: a regular expression, ! turns it around")
-        yield bars.Line("hints")
+        yield Bar("hints")
 
     def on_mount(self) -> None:
         """Start to read."""
@@ -151,8 +152,8 @@ class TopApp(App[None]):
         self.query_one("#filter").display = False
         self._grid = self.query_one(PanelGrid)
         self._panels = list(self.query(Panel))
-        self._lines = {str(line.id): line for line in self.query(bars.Line)}
-        self._lines |= {str(line.id): line for line in self.query(bars.Banner)}
+        self._lines = {str(line.id): line for line in self.query(Bar)}
+        self._lines |= {str(line.id): line for line in self.query(Banner)}
         self._lines["tabs"].display = len(self.hosts) > 1
         self.redraw()
         if self._polls:
@@ -207,15 +208,15 @@ class TopApp(App[None]):
             if view is not None and is_wanted:
                 panel.show(view, is_seen=panel.is_maximised or panel.region.overlaps(sight))
 
-    def _empty(self, view: View | None, wanted: Collection[Panel]) -> Content:
+    def _empty(self, view: View | None, wanted: Collection[Panel]) -> Line:
         """What is said in place of panels."""
         if view is None:
             return bars.waiting(self.hosts if self.shown == 0 else [self.host], self.interval_s)
         if wanted:
-            return Content("")
+            return ()
         if self.preferences.faults_only:
-            return Content("Nothing is at fault; z shows all.")
-        return Content("All panels are hidden; their keys show them, ? says which.")
+            return styled("Nothing is at fault; z shows all.")
+        return styled("All panels are hidden; their keys show them, ? says which.")
 
     def _is_wanted(self, panel: Panel, view: View) -> bool:
         if (self.shown == 0) != panel.IS_OF_FLEET:
@@ -229,15 +230,15 @@ class TopApp(App[None]):
         if self.shown:
             lines = bars.of_host(self.host, at, glyphs, width, cost)
         else:
-            lines = bars.of_fleet(self.hosts, at, glyphs, width, cost)
+            lines = fleet_bars.of_fleet(self.hosts, at, glyphs, width, cost)
         has_several = len(self.hosts) > 1
         if has_several:
-            lines["tabs"] = bars.tabs(self.hosts, self.shown, width)
+            lines["tabs"] = fleet_bars.tabs(self.hosts, self.shown, width)
         lines["hints"] = bars.hints(self._restrictions(), width, has_several=has_several)
         for name, content in lines.items():
             self._lines[name].show(content)
 
-    def cost_line(self) -> Content:
+    def cost_line(self) -> Line:
         """How often daemons are read, and what that costs."""
         return bars.cost(self.interval_s, self._own_cpu)
 

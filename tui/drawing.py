@@ -2,19 +2,16 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from textual.content import Content
-
 from pegaflow.observe.thresholds import Level
 from pegaflow.tui.glyphs import SIGNS, STYLES, Glyphs
+from pegaflow.tui.line import Line, joined, styled
 from pegaflow.units import format_duration, format_size
 
 
-def bar(share: float, width: int, glyphs: Glyphs, style: str = "$primary") -> Content:
+def bar(share: float, width: int, glyphs: Glyphs, style: str = "$primary") -> Line:
     """A part of 0 to 1 as a bar of ``width`` cells."""
     full = round(min(max(share, 0.0), 1.0) * width)
-    return Content.assemble(
-        (glyphs.full * full, style), (glyphs.empty * (width - full), "$text-muted")
-    )
+    return styled(glyphs.full * full, style) + styled(glyphs.empty * (width - full), "$text-muted")
 
 
 def graph(
@@ -25,7 +22,7 @@ def graph(
     marks: Collection[int] = (),
     *,
     top: float = 0.0,
-) -> list[Content]:
+) -> list[Line]:
     """The newest ``width`` values in ``height`` lines, up to ``top`` or the highest of them.
 
     ``marks`` are indexes of values that have a mark in their place.
@@ -43,14 +40,14 @@ def graph(
             glyphs.mark if index in marks else glyphs.levels[min(max(filled - below, 0), steps)]
             for index, filled in enumerate(heights, start=first)
         ]
-        lines.append(Content.styled(indent + "".join(cells), "$accent"))
+        lines.append(styled(indent + "".join(cells), "$accent"))
     return lines
 
 
-def signed(level: Level, text: str) -> Content:
+def signed(level: Level, text: str) -> Line:
     """A text with the sign and the colour of its level."""
     sign = SIGNS[level]
-    return Content.styled(f"{sign} {text}" if sign else text, STYLES[level])
+    return styled(f"{sign} {text}" if sign else text, STYLES[level])
 
 
 def fit(text: str, width: int, *, right: bool = False) -> str:
@@ -64,23 +61,10 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     return text.rjust(width) if right else text.ljust(width)
 
 
-def cut(content: Content, width: int) -> Content:
-    """A line in at most ``width`` cells, with a sign where something is missing."""
-    if content.cell_length <= width:
-        return content
-    return content.truncate(max(width - 1, 0)) + "~"[:width]
-
-
-def joined(parts: Sequence[Content], width: int, between: str) -> Content:
-    """The first part, and those of the others that fit in ``width`` cells beside it."""
-    chosen = [cut(parts[0], width)]
-    used = chosen[0].cell_length
-    for part in parts[1:]:
-        length = len(between) + part.cell_length
-        if used + length <= width:
-            chosen.append(part)
-            used += length
-    return Content(between).join(chosen)
+def muted(texts: Iterable[str], width: int, glyphs: Glyphs) -> Line:
+    """The first text, and those of the others that fit beside it, as what is good to know."""
+    parts = [styled(text, "$text-muted") for text in texts]
+    return joined(parts, width, f" {glyphs.dot} ", "$text-muted")
 
 
 def packed(parts: Iterable[str], width: int, between: str) -> list[str]:
@@ -98,13 +82,13 @@ def packed(parts: Iterable[str], width: int, between: str) -> list[str]:
     return lines
 
 
-def stacked(shares: Sequence[tuple[float, str]], width: int, glyphs: Glyphs) -> Content:
+def stacked(shares: Sequence[tuple[float, str]], width: int, glyphs: Glyphs) -> Line:
     """Parts of 1, each with its colour, as one bar of ``width`` cells."""
     cells, done = list[tuple[str, str]](), 0.0
     for index, (share, style) in enumerate(shares):
         begin, done = round(done * width), done + share
         cells.append((glyphs.parts[index] * (round(done * width) - begin), style))
-    return Content.assemble(*cells)
+    return tuple(cells)
 
 
 def counted(count: int, noun: str) -> str:

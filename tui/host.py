@@ -6,7 +6,7 @@ from pegaflow.errors import PegaflowError
 from pegaflow.observe.history import History
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.snapshot import Snapshot
-from pegaflow.observe.thresholds import Threshold
+from pegaflow.observe.thresholds import Level, Threshold
 from pegaflow.tui.view import Preferences, View
 
 
@@ -25,6 +25,14 @@ class Host:
     def now(self) -> Snapshot | None:
         """The newest snapshot, however old it is."""
         return self.history.now
+
+    @property
+    def level(self) -> Level:
+        """How the daemon does; one that was not asked yet does well."""
+        if self.error is not None:
+            return "critical"
+        alerts = self.now.alerts if self.now else ()
+        return next((one.level for one in alerts), "ok")
 
     def receive(self, result: Sample | PegaflowError) -> None:
         """Take a reading's result."""

@@ -1,13 +1,12 @@
 """Lines of text on the terminal, without what Textual does for those that have to be folded."""
 
-from collections.abc import Iterable
-
 from rich.segment import Segment
-from textual.content import Content
+from rich.style import Style
 from textual.filter import ANSIToTruecolor
 from textual.strip import Strip
-from textual.style import Style
 from textual.widget import Widget
+
+from pegaflow.tui.line import Line
 
 
 class Look:
@@ -16,36 +15,23 @@ class Look:
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._base = widget.visual_style
-        self._plain = self._base.rich_style
         self._background = widget.background_colors[1]
         # Themes have no ANSI colours that would have to be found in a table.
         self._filters = [
             one for one in widget.get_line_filters() if not isinstance(one, ANSIToTruecolor)
         ]
-        self._styles: dict[str | Style, Style] = {}
+        self._styles: dict[str, Style] = {"": self._base.rich_style}
 
-    def strip(self, parts: Iterable[Content | tuple[str, str]], width: int) -> Strip:
-        """Parts of a line, which take ``width`` cells together, on the terminal."""
-        segments = list[Segment]()
-        for part in parts:
-            if not part or (isinstance(part, tuple) and not part[0]):
-                continue
-            if isinstance(part, Content) and not part.spans:
-                segments.append(Segment(part.plain, self._plain))
-            elif isinstance(part, Content):
-                segments += [
-                    Segment(text, style.rich_style)
-                    for text, style in part.render(self._base, "", self._style)
-                ]
-            else:
-                segments.append(Segment(part[0], (self._base + self._style(part[1])).rich_style))
-        strip = Strip(segments, width)
+    def strip(self, line: Line, width: int) -> Strip:
+        """A line that takes ``width`` cells, on the terminal."""
+        strip = Strip([Segment(text, self._style(style)) for text, style in line if text], width)
         for line_filter in self._filters:
             strip = strip.apply_filter(line_filter, self._background)
         return strip
 
-    def _style(self, style: str | Style) -> Style:
+    def _style(self, style: str) -> Style:
         found = self._styles.get(style)
         if found is None:
-            found = self._styles[style] = self._widget._get_style(style)
+            found = (self._base + self._widget._get_style(style)).rich_style
+            self._styles[style] = found
         return found

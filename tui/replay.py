@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
-from textual.content import Content
 
 from pegaflow.observe.player import Player
 from pegaflow.observe.rows import iso_time
@@ -12,6 +11,7 @@ from pegaflow.observe.sample import Sample
 from pegaflow.tui.app import TopApp
 from pegaflow.tui.host import Host
 from pegaflow.tui.keys import KEYS
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.silent import SilentSource
 from pegaflow.units import format_duration
 
@@ -88,10 +88,10 @@ class ReplayApp(TopApp):
             hosts[sample.host].receive(sample)
         self.redraw()
 
-    def cost_line(self) -> Content:
+    def cost_line(self) -> Line:
         """Where the recording is, in place of what reading costs."""
         player = self.player
         done, whole = player.at - player.first, player.last - player.first
         text = f"REPLAY {iso_time(player.at)[:19]}Z, {format_duration(done)} of "
         text += f"{format_duration(whole)}, x{player.speed:g}"
-        return Content.styled(text, "bold $warning")
+        return styled(text, "bold $warning")

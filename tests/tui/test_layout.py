@@ -8,7 +8,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from pegaflow.errors import Unreachable
-from pegaflow.tui import bars
+from pegaflow.tui import fleet_bars
 from pegaflow.tui.host import Host
 from pegaflow.tui.panels import PANELS, Panel, TablePanel
 from pegaflow.tui.panels.engines import EnginesPanel
@@ -136,7 +136,7 @@ def test_ascii_is_ascii() -> None:
 @pytest.mark.parametrize("shown", [0, 1, 20, 40])
 def test_the_tab_that_is_shown_is_seen_also_of_many(shown: int) -> None:
     hosts = [Host(f"gpu-{number}", {}) for number in range(1, 41)]
-    line = bars.tabs(hosts, shown, 60).plain
+    line = "".join(text for text, _ in fleet_bars.tabs(hosts, shown, 60))
     assert ("[fleet]" if shown == 0 else f"[gpu-{shown}]") in line
     assert len(line) <= 60
     assert (line[0] == "<", line[-1] == ">") == (shown > 1, shown < 40)

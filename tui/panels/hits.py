@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from textual.content import Content
-
 from pegaflow.models import Blocks
 from pegaflow.observe.rows import percent
 from pegaflow.tui.drawing import bar, packed, stacked
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
 
@@ -31,12 +30,12 @@ class HitsPanel(Panel):
         "Lost ones were cached once. The ceiling is what an endless cache would have hit."
     )
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """A bar for each place, then why blocks were missed."""
         blocks = view.counted.window_blocks
-        heading = Content.assemble(
+        heading: Line = (
             ("asked ", "bold"),
-            f"{blocks.requested:>10,} ",
+            (f"{blocks.requested:>10,} ", ""),
             (f"{_hits(blocks)}{view.window}", "$text-muted"),
         )
         if self.is_compact:
@@ -46,7 +45,7 @@ class HitsPanel(Panel):
         return [
             heading,
             *(_place(name, blocks, view, width) for name in _STYLES),
-            Content.styled(since, "$text-muted"),
+            styled(since, "$text-muted"),
             *_reasons(view, width),
             *alert_lines(view, self.NAME),
         ]
@@ -61,23 +60,22 @@ def _share(name: str, blocks: Blocks) -> float:
     return count / blocks.requested if blocks.requested else 0.0
 
 
-def _place(name: str, blocks: Blocks, view: View, width: int) -> Content:
+def _place(name: str, blocks: Blocks, view: View, width: int) -> Line:
     share = _share(name, blocks)
     drawn = bar(share, max(width - 23, 4), view.preferences.glyphs, _STYLES[name])
-    return Content.assemble(f"{name:6}{getattr(blocks, name):>10,}{share:>5.0%} ", drawn)
+    return styled(f"{name:6}{getattr(blocks, name):>10,}{share:>5.0%} ") + drawn
 
 
-def _short(blocks: Blocks, view: View, width: int) -> Iterator[Content]:
+def _short(blocks: Blocks, view: View, width: int) -> Iterator[Line]:
     """All places in one bar, and in one line."""
     shares = [(_share(name, blocks), style) for name, style in _STYLES.items()]
     yield stacked(shares, width, view.preferences.glyphs)
-    parts = [
+    yield tuple(
         (f"{_SHORT[name]} {_share(name, blocks):.0%} ", style) for name, style in _STYLES.items()
-    ]
-    yield Content.assemble(*parts)
+    )
 
 
-def _reasons(view: View, width: int) -> Iterator[Content]:
+def _reasons(view: View, width: int) -> Iterator[Line]:
     """Why blocks were missed, what larger pools would have hit, and what no pool can exceed."""
     misses = view.counted.misses
     told = [f"missed: {misses.new:,} never seen", f"{misses.lost:,} lost"]
@@ -101,4 +99,4 @@ def _reasons(view: View, width: int) -> Iterator[Content]:
     if tops:
         rows.append([f"ceiling {tops[0]}", *tops[1:]])
     for parts in rows:
-        yield from map(Content, packed(parts, width, ", "))
+        yield from map(styled, packed(parts, width, ", "))

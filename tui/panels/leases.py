@@ -1,8 +1,7 @@
 """What cannot be evicted now, and whether something leaked."""
 
-from textual.content import Content
-
 from pegaflow.tui.drawing import counted, duration, signed
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
 from pegaflow.units import format_size
@@ -15,14 +14,14 @@ class LeasesPanel(Panel):
     TITLE = "Leases and pins"
     HELP = "Leases that engines hold, their oldest one, and how leases ended in the window."
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """Counts, the oldest lease, and ends."""
         leases = view.now.leases
         held = (
             f"{leases.held:,} held: {counted(leases.blocks, 'block')}, {format_size(leases.bytes)}"
         )
         oldest = f"oldest {duration(leases.oldest_s)}"
-        suspect = signed("warning", f"{oldest}: a leak?") if leases.suspect else Content(oldest)
+        suspect = signed("warning", f"{oldest}: a leak?") if leases.suspect else styled(oldest)
         window = view.counted.leases
         ends = ", ".join(
             f"{count:,} {reason.replace('_', ' ')}"
@@ -30,12 +29,12 @@ class LeasesPanel(Panel):
             if count
         )
         return [
-            Content(held),
+            styled(held),
             suspect,
-            Content(f"{counted(leases.pinned_blocks, 'block')} pinned"),
-            Content(f"{counted(leases.in_flight_pages, 'page')} being filled"),
-            Content(f"{counted(leases.partial_blocks, 'block')} without all shards"),
-            Content(f"{window.granted:,} granted, {view.window}"),
-            Content(f"ended: {ends or 'none'}"),
+            styled(f"{counted(leases.pinned_blocks, 'block')} pinned"),
+            styled(f"{counted(leases.in_flight_pages, 'page')} being filled"),
+            styled(f"{counted(leases.partial_blocks, 'block')} without all shards"),
+            styled(f"{window.granted:,} granted, {view.window}"),
+            styled(f"ended: {ends or 'none'}"),
             *alert_lines(view, self.NAME),
         ]

@@ -1,7 +1,6 @@
 """What all panels share: a frame, a title with a sign, and lines that are drawn only anew."""
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import ClassVar, Final
 
@@ -11,8 +10,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from pegaflow.observe.thresholds import Level
-from pegaflow.tui.drawing import cut, signed
+from pegaflow.tui.drawing import signed
 from pegaflow.tui.glyphs import SIGNS, STYLES, UNICODE
+from pegaflow.tui.line import Line, cells, content, cut, folded
 from pegaflow.tui.look import Look
 from pegaflow.tui.view import View
 
@@ -30,8 +30,6 @@ _FRAMES: Final[dict[Level, str]] = {
     "warning": "$warning",
     "critical": "$error",
 }
-
-_NOTHING: Final = Content("")
 
 
 class Panel(Widget, can_focus=True):
@@ -62,16 +60,16 @@ class Panel(Widget, can_focus=True):
         self._level: Level = "ok"
         self._note = ""
         """What its lower edge says."""
-        self._lines: list[Content] = []
+        self._lines: list[Line] = []
         self._strips: dict[int, Strip] = {}
         """What is on the terminal, so that lines that stay as they are cost nothing."""
         self._look: Look | None = None
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """What it shows in ``width`` columns, the most important first."""
         raise NotImplementedError
 
-    def range_of_lines(self, lines: Sequence[Content]) -> tuple[int, int]:
+    def range_of_lines(self, lines: Sequence[Line]) -> tuple[int, int]:
         """How many lines it needs, and how many it can use, once it has drawn ``lines``."""
         return len(lines), len(lines)
 
@@ -97,7 +95,7 @@ class Panel(Widget, can_focus=True):
 
     def render(self) -> Content:
         """The lines that were drawn last."""
-        return Content("\n").join(self._lines)
+        return Content("\n").join(map(content, self._lines))
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Its lines on the terminal, the frame too; those that are as they were are kept."""
@@ -115,7 +113,6 @@ class Panel(Widget, can_focus=True):
         look = self._look = self._look or Look(self)
         glyphs = self.view.preferences.glyphs if self.view else UNICODE
         frame = "$accent" if self.has_focus else _FRAMES[self._level]
-        parts: tuple[Content | tuple[str, str], ...]
         if y == 0:
             sign = f" {SIGNS[self._level]}" if SIGNS[self._level] else ""
             title = f" {self.digit} {self.TITLE}{sign} ".replace("  ", " ")[
@@ -123,16 +120,16 @@ class Panel(Widget, can_focus=True):
             ]
             rest = glyphs.across * (size.width - 3 - len(title)) + glyphs.corners[1]
             head = glyphs.corners[0] + glyphs.across
-            parts = (head, frame), (title, STYLES[self._level]), (rest, frame)
+            parts: Line = ((head, frame), (title, STYLES[self._level]), (rest, frame))
         elif y == size.height - 1:
             note = f" {self._note} "[: max(size.width - 4, 0)] if self._note else ""
             rest = glyphs.corners[2] + glyphs.across * (size.width - 3 - len(note))
             tail = glyphs.across + glyphs.corners[3]
-            parts = (rest, frame), (note, "$text-muted"), (tail, frame)
+            parts = ((rest, frame), (note, "$text-muted"), (tail, frame))
         else:
-            line = self._lines[y - 1] if y <= len(self._lines) else _NOTHING
-            pad = " " * (size.width - 3 - line.cell_length) + glyphs.side
-            parts = (f"{glyphs.side} ", frame), line, (pad, frame)
+            line = self._lines[y - 1] if y <= len(self._lines) else ()
+            pad = " " * (size.width - 3 - cells(line)) + glyphs.side
+            parts = ((f"{glyphs.side} ", frame), *line, (pad, frame))
         return look.strip(parts, size.width)
 
     def notify_style_update(self) -> None:
@@ -185,13 +182,7 @@ class Panel(Widget, can_focus=True):
             self.refresh(layout=True)
             return
         pairs = zip_longest(lines, before)
-        self._repaint(
-            *(
-                y
-                for y, (new, old) in enumerate(pairs, start=1)
-                if new is None or old is None or not new.is_same(old)
-            )
-        )
+        self._repaint(*(y for y, (new, old) in enumerate(pairs, start=1) if new != old))
 
     def _repaint(self, *ys: int) -> None:
         """Draw some lines anew, together with those of other panels where that can be."""
@@ -209,17 +200,12 @@ class Panel(Widget, can_focus=True):
             grid.refresh(*(region.translate(offset) for region in regions))
 
 
-def sentence(text: str, width: int) -> list[Content]:
+def sentence(text: str, width: int) -> list[Line]:
     """A remark, in as many lines as it takes."""
-    return list(_folded(text, width))
+    return list(folded(text, "$text-muted italic", width))
 
 
-@lru_cache(maxsize=256)
-def _folded(text: str, width: int) -> tuple[Content, ...]:
-    return tuple(Content.styled(text, "$text-muted italic").wrap(width))
-
-
-def alert_lines(view: View, panel: str, *, but: Collection[str] = ()) -> list[Content]:
+def alert_lines(view: View, panel: str, *, but: Collection[str] = ()) -> list[Line]:
     """The alerts of a panel, a line each, ``but`` those of subjects that it has shown."""
     alerts = [alert for alert in view.alerts(panel) if alert.subject not in but]
     return [signed(alert.level, alert.text) for alert in alerts]

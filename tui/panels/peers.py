@@ -1,7 +1,6 @@
 """Other hosts."""
 
-from textual.content import Content
-
+from pegaflow.tui.line import Line
 from pegaflow.tui.panels.panel import Panel, sentence
 from pegaflow.tui.view import View
 
@@ -13,6 +12,6 @@ class PeersPanel(Panel):
     TITLE = "Peers"
     HELP = "Rates, errors and last contacts of other hosts, where there are some."
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """Why there are none."""
         return sentence(view.now.absent["peers"], width)

@@ -1,9 +1,8 @@
 """Where the pool lies."""
 
-from textual.content import Content
-
 from pegaflow.observe.snapshot import Node
 from pegaflow.tui.drawing import bar, counted
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.panels.panel import Panel, sentence
 from pegaflow.tui.view import View
 from pegaflow.units import format_size
@@ -19,20 +18,20 @@ class PlacementPanel(Panel):
         "bytes on each NUMA node. Copies across nodes are not counted."
     )
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """Kind, readiness, pins, nodes."""
         daemon, nodes = view.now.daemon, view.now.nodes
         pinned = f"{format_size(daemon.pinned_bytes)} pinned for {counted(daemon.gpus, 'GPU')}"
         return [
-            Content(f"{daemon.pool_kind}: {daemon.pool_path or 'anonymous memory'}"),
-            Content(f"{daemon.ready_percent:.0f}% ready, {pinned}"),
+            styled(f"{daemon.pool_kind}: {daemon.pool_path or 'anonymous memory'}"),
+            styled(f"{daemon.ready_percent:.0f}% ready, {pinned}"),
             *(_node(node, sum(one.bytes for one in nodes), view, width) for node in nodes),
             *(sentence(why, width) if (why := view.now.absent.get("numa")) else ()),
         ]
 
 
-def _node(node: Node, pool_bytes: int, view: View, width: int) -> Content:
+def _node(node: Node, pool_bytes: int, view: View, width: int) -> Line:
     share = node.bytes / pool_bytes if pool_bytes else 0.0
     drawn = bar(share, max(width - 24, 4), view.preferences.glyphs)
     size = format_size(node.bytes)
-    return Content.assemble((f"node {node.node:<3}", "bold"), drawn, f"{share:>5.0%}{size:>10}")
+    return styled(f"node {node.node:<3}", "bold") + drawn + styled(f"{share:>5.0%}{size:>10}")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from textual.content import Content
 from textual.message import Message
 
 from pegaflow.observe.thresholds import Level
 from pegaflow.tui.drawing import fit
 from pegaflow.tui.glyphs import SIGNS, STYLES
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.panels.panel import COMPACT_LINES, Panel, sentence
 from pegaflow.tui.view import View
 
@@ -64,7 +64,7 @@ class TablePanel(Panel, Generic[R]):
         self.reverse = False
         self._count = 0
         """Rows that there are to show."""
-        self._remark: list[Content] = []
+        self._remark: list[Line] = []
 
     def rows(self, view: View) -> Sequence[R]:
         """All rows, in their own order."""
@@ -111,7 +111,7 @@ class TablePanel(Panel, Generic[R]):
         rows = self.ordered(self.view) if self.view else []
         return rows[min(self.cursor, len(rows) - 1)] if rows else None
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """A heading, the rows around the cursor, and a remark."""
         rows = self.ordered(view)
         remark = "" if self.is_compact else self.remark(view)
@@ -124,12 +124,12 @@ class TablePanel(Panel, Generic[R]):
         lines = [self._heading(columns, view)]
         lines += [self._line(columns, view, row, first + index) for index, row in enumerate(shown)]
         if not rows:
-            lines.append(Content.styled(self._empty(view), "$text-muted italic"))
+            lines.append(styled(self._empty(view), "$text-muted italic"))
         hidden = len(rows) - len(shown)
         self.note(f"{first + 1} to {first + len(shown)} of {len(rows)}" if hidden else "")
         return lines + self._remark
 
-    def range_of_lines(self, lines: Sequence[Content]) -> tuple[int, int]:
+    def range_of_lines(self, lines: Sequence[Line]) -> tuple[int, int]:
         """A heading, a remark, and some rows or all."""
         least = COMPACT_LINES - 1 if self.is_compact else self.rows_shown
         others = 1 + len(self._remark)
@@ -178,7 +178,7 @@ class TablePanel(Panel, Generic[R]):
             return "none at fault"
         return "none that fits the filter" if self.rows(view) else self.NOTHING
 
-    def _heading(self, columns: Fitted[R], view: View) -> Content:
+    def _heading(self, columns: Fitted[R], view: View) -> Line:
         parts = []
         glyphs = view.preferences.glyphs
         for column, width in columns:
@@ -186,14 +186,14 @@ class TablePanel(Panel, Generic[R]):
             if self.sort_column is not None and column is self.columns[self.sort_column]:
                 title += glyphs.up if self.reverse else glyphs.down
             parts.append(fit(title, width, right=column.right))
-        return Content.styled(" " * _SIGN + " ".join(parts), "$text-muted bold")
+        return styled(" " * _SIGN + " ".join(parts), "$text-muted bold")
 
-    def _line(self, columns: Fitted[R], view: View, row: R, index: int) -> Content:
+    def _line(self, columns: Fitted[R], view: View, row: R, index: int) -> Line:
         level = self.level(view, row)
         cells = [fit(column.text(row), width, right=column.right) for column, width in columns]
         is_here = self.has_focus and index == self.cursor
         text = f"{fit(SIGNS[level], _SIGN)}{' '.join(cells)}"
-        return Content.styled(text, "reverse" if is_here else STYLES[level])
+        return styled(text, "reverse" if is_here else STYLES[level])
 
     def _fitted(self, width: int) -> Fitted[R]:
         """The columns that a panel of this width has; the last one of text takes what is left."""

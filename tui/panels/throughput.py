@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from textual.content import Content
-
 from pegaflow.observe.snapshot import Flow
 from pegaflow.tui.drawing import fit, graph, rate
+from pegaflow.tui.line import Line, styled
 from pegaflow.tui.panels.panel import Panel, alert_lines
 from pegaflow.tui.view import View
 
@@ -35,24 +34,24 @@ class ThroughputPanel(Panel):
         self._flows = self._others = 0
         """Graphs, and lines that are none."""
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """Rate, graph and axis of each."""
         flows = view.now.flows
-        others = [Content.styled(view.now.absent["remote"], "$text-muted italic")]
+        others = [styled(view.now.absent["remote"], "$text-muted italic")]
         others += alert_lines(view, self.NAME)
         self._flows, self._others = len(flows), len(others)
         room = (self.room - len(others)) // len(flows)
         height = 1 if self.is_compact else min(max(room, 1), _HIGHEST)
         return [line for flow in flows for line in _graph(flow, view, width, height)] + others
 
-    def range_of_lines(self, lines: Sequence[Content]) -> tuple[int, int]:
+    def range_of_lines(self, lines: Sequence[Line]) -> tuple[int, int]:
         """Graphs of one line, or of several."""
         if self.is_compact:
             return super().range_of_lines(lines)
         return self._flows + self._others, self._flows * _HIGHEST + self._others
 
 
-def _graph(flow: Flow, view: View, width: int, height: int) -> list[Content]:
+def _graph(flow: Flow, view: View, width: int, height: int) -> list[Line]:
     values = [point.rates.get(flow.name, 0.0) for point in view.recent]
     axis = max(flow.tier_bytes_per_s or 0.0, *values, 0.0)
     end = 11 if width >= _WIDE else 0
@@ -64,9 +63,8 @@ def _graph(flow: Flow, view: View, width: int, height: int) -> list[Content]:
         view.restarts,
         top=axis,
     )
-    head = Content.assemble(
-        (f"{flow.name:10}", "bold"), fit(rate(flow.bytes_per_s), 12, right=True), " "
-    )
-    top = Content.styled(fit(rate(axis), end, right=True) if end else "", "$text-muted")
-    rest = [" " * _HEAD + line for line in drawn[1:]]
-    return [Content.assemble(head, drawn[0], top), *rest]
+    head = styled(f"{flow.name:10}", "bold")
+    head += styled(fit(rate(flow.bytes_per_s), 12, right=True) + " ")
+    top = styled(fit(rate(axis), end, right=True) if end else "", "$text-muted")
+    rest = [styled(" " * _HEAD) + line for line in drawn[1:]]
+    return [head + drawn[0] + top, *rest]

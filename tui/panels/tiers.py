@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from textual.content import Content
-
 from pegaflow.observe.snapshot import Snapshot, Tier
 from pegaflow.observe.thresholds import Level
 from pegaflow.tui.drawing import bar, counted, fit, packed, progress, signed, tail
 from pegaflow.tui.glyphs import STYLES
+from pegaflow.tui.line import Line, cells, folded, styled
 from pegaflow.tui.panels.panel import Panel, alert_lines, sentence
 from pegaflow.tui.view import View
 from pegaflow.units import format_size
@@ -28,7 +27,7 @@ class TiersPanel(Panel):
         "saves, the largest free piece, bytes on their way to and from ssd, those that wait for it."
     )
 
-    def lines(self, view: View, width: int) -> list[Content]:
+    def lines(self, view: View, width: int) -> list[Line]:
         """Each part with its bar, then what moves and what operators let be done."""
         lines = []
         for tier in view.now.tiers:
@@ -40,32 +39,31 @@ class TiersPanel(Panel):
         lines += [signed("warning", text) for text in _running(view.now)]
         if reason := view.now.absent.get("ssd"):
             lines += sentence(reason, width)
-        lines.append(Content.styled(view.now.absent["remote"], "$text-muted italic"))
+        lines.append(styled(view.now.absent["remote"], "$text-muted italic"))
         return lines + alert_lines(view, self.NAME, but=[tier.name for tier in view.now.tiers])
 
-    def _line(self, tier: Tier, level: Level, view: View, width: int) -> list[Content]:
-        name = Content.styled(tail(tier.name, _NAME) + " ", "bold")
+    def _line(self, tier: Tier, level: Level, view: View, width: int) -> list[Line]:
+        name = styled(tail(tier.name, _NAME) + " ", "bold")
         if level != "ok":
             return [name + signed(level, tier.state)]
         drawn = bar(tier.used_share, max(width - _NAME - 16, 4), view.preferences.glyphs)
         numbers = f"{tier.used_share:>5.0%}{format_size(tier.used_bytes):>10}"
-        return [Content.assemble(name, drawn, numbers)]
+        return [name + drawn + styled(numbers)]
 
-    def _tier(self, tier: Tier, level: Level, view: View, width: int) -> list[Content]:
+    def _tier(self, tier: Tier, level: Level, view: View, width: int) -> list[Line]:
         sizes = f"{format_size(tier.used_bytes)} of {format_size(tier.capacity_bytes)}"
-        cells = max(width - len(sizes) - 6, 4)
-        drawn = bar(tier.used_share, cells, view.preferences.glyphs)
+        drawn = bar(tier.used_share, max(width - len(sizes) - 6, 4), view.preferences.glyphs)
         state = signed(level, tier.state)
-        name = Content.styled(fit(tier.name, max(width - state.cell_length - 1, 8)), "bold")
-        head = Content.assemble(name, " ", state)
-        body = Content.assemble(drawn, f"{tier.used_share:>5.0%} ", (sizes, STYLES[level]))
+        name = styled(fit(tier.name, max(width - cells(state) - 1, 8)), "bold")
+        head = name + styled(" ") + state
+        body = drawn + styled(f"{tier.used_share:>5.0%} ") + styled(sizes, STYLES[level])
         lines = [head, body]
         if tier.reason:
-            lines += signed(level, tier.reason).wrap(width)
+            lines += folded(*signed(level, tier.reason)[0], width)
         if tier.tier == "memory":
             dot = f" {view.preferences.glyphs.dot} "
             texts = packed(_moving(view.now, tier), width, dot)
-            lines += [Content.styled(text, "$text-muted") for text in texts]
+            lines += [styled(text, "$text-muted") for text in texts]
         return lines
 
 
