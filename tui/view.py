@@ -37,6 +37,19 @@ class Preferences:
     filter: Filter = field(default_factory=Filter)
     faults_only: bool = False
     compact: bool = False
+    paused: bool = False
+    hidden: frozenset[str] = frozenset()
+    """Panels that are not shown."""
+
+    def modes(self, *, is_reset: bool) -> tuple[str, ...]:
+        """What is left out, and the keys that end that."""
+        modes = {
+            "PAUSED, p goes on": self.paused,
+            "FAULTS ONLY, z shows all": self.faults_only,
+            f"FILTER {self.filter.text}, Esc clears": bool(self.filter.text),
+            "SINCE R, Esc ends": is_reset,
+        }
+        return tuple(mode for mode, is_on in modes.items() if is_on)
 
 
 @dataclass(frozen=True)

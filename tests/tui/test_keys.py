@@ -152,10 +152,10 @@ def test_faults_only_leaves_panels_and_rows_that_are_well_out() -> None:
 
 def test_plus_and_minus_change_the_interval_within_limits() -> None:
     async def look(scene: Scene, pilot: Pilot[None]) -> None:
-        seen = [scene.app.interval_s]
+        seen = [scene.app.pollers.interval_s]
         for key in ["minus"] * 4 + ["plus"] * 9:
             await _press(scene, pilot, key)
-            seen.append(scene.app.interval_s)
+            seen.append(scene.app.pollers.interval_s)
         assert seen == [1, 0.5, 0.25, 0.25, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 60, 60]
         assert "every 60 s" in scene.text()
 
@@ -259,7 +259,7 @@ def test_keys_of_the_user_replace_those_that_there_are() -> None:
         seen = []
         for key in "pw":
             await _press(scene, pilot, key)
-            seen.append(scene.app.paused)
+            seen.append(scene.app.preferences.paused)
         assert seen == [False, True]
         await _press(scene, pilot, "question_mark")
         assert "w         pause, and go on" in scene.text()
