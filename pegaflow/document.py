@@ -18,6 +18,10 @@ _MAJOR: Final = "1"
 """Of the forms of all documents."""
 
 
+class OtherForm(ValueError):
+    """A document of another major version."""
+
+
 def parse(model: type[D], text: str) -> D:
     """The ``model`` in a JSON document. Unknown fields are ignored: newer daemons have more.
 
@@ -25,14 +29,26 @@ def parse(model: type[D], text: str) -> D:
     ``PegaflowError`` for what is no such document.
     """
     try:
-        kind: Any = model
-        return typing.cast(D, _reader(kind)(_object_in(text)))
+        return read(model, _object_in(text))
     except (KeyError, TypeError, ValueError) as error:
         why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise PegaflowError(
             f"the daemon's {model.__name__.lower()} document cannot be read ({why}); "
             "use the command line of the daemon's version"
         ) from error
+
+
+def read(model: type[D], raw: Any) -> D:
+    """The ``model`` in parsed JSON; raises ``KeyError``, ``TypeError`` or ``ValueError``."""
+    kind: Any = model
+    return typing.cast(D, _reader(kind)(raw))
+
+
+def check_form(raw: dict[str, Any]) -> None:
+    """Raises ``OtherForm`` for a document whose form has a major number that is not known."""
+    schema = raw.get("schema")
+    if isinstance(schema, str) and schema.rpartition("/")[2] != _MAJOR:
+        raise OtherForm(f"its form is {printable(schema)}, and this one knows {_MAJOR}")
 
 
 def _object_in(text: str) -> dict[str, Any]:
@@ -42,9 +58,7 @@ def _object_in(text: str) -> dict[str, Any]:
         raise ValueError("it is no JSON") from error
     if not isinstance(raw, dict):
         raise TypeError("it is no JSON object")
-    schema = raw.get("schema")
-    if isinstance(schema, str) and schema.rpartition("/")[2] != _MAJOR:
-        raise ValueError(f"its form is {schema}, and this one knows {_MAJOR}")
+    check_form(raw)
     return raw
 
 

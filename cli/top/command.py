@@ -141,6 +141,7 @@ def top(
     """Look at daemons; ``HELP`` says more."""
     from pegaflow.cli.top.live import Taste
     from pegaflow.cli.top.look import Look, look, look_back
+    from pegaflow.observe.operator import read_token
     from pegaflow.observe.settings import checked_theme, find_settings
     from pegaflow.observe.thresholds import with_changes
 
@@ -159,6 +160,8 @@ def top(
         raise ConfigError("--allow-actions and --token-file FILE go together; give both or none")
     for flag, value in {"--demo": demo, "--replay": replay}.items():
         _refuse(**{"--allow-actions": allow_actions, flag: value})
+    if token_file is not None:
+        read_token(token_file)
     wanted = Look(
         form=form,
         once=once,

@@ -38,5 +38,6 @@ Without a daemon:
 In the live view ? shows all keys: numbers show and hide panels, / filters, z shows faults only,
 q quits.
 
-Exit code of --once 0: it works; 3: a daemon does not answer; 4: not in time; 5: one is degraded.
+Exit code of the last reading, with --once or -n, 0: it works; 3: a daemon does not answer; 4: not
+in time; 5: one is degraded.
 """

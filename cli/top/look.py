@@ -97,5 +97,5 @@ def _write(context: AppContext, wanted: Look, found: Iterable[Reading]) -> None:
     for reading in found:
         write(context, wanted.form or "stat", reading, before)
         before = reading
-        if wanted.once:
-            check(reading)
+    if before is not None and (wanted.once or wanted.count is not None):
+        check(before, is_told=wanted.form == "headless")

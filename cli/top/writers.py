@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.exit_codes import ExitCode
+from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note, write_line
 from pegaflow.cli.top.readings import Reading
 from pegaflow.observe import fleet
@@ -57,10 +57,13 @@ def _tell_gaps(context: AppContext, reading: Reading, before: Reading | None) ->
             note(context, f"{host} answers again")
 
 
-def check(reading: Reading) -> None:
-    """End the command with what scripts want to know, when not all is well."""
+def check(reading: Reading, *, is_told: bool) -> None:
+    """End the command with what scripts want to know, when not all is well.
+
+    Who does not answer is said, unless it ``is_told``.
+    """
     for error in reading.failures.values():
-        raise error
+        raise typer.Exit(exit_code_of(error)) if is_told else error
     if any(snapshot.daemon.state == "degraded" for snapshot in reading.snapshots):
         raise typer.Exit(ExitCode.PROBLEMS)
 

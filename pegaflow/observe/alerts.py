@@ -64,31 +64,41 @@ def _values(snapshot: Snapshot, thresholds: Mapping[str, Threshold]) -> Iterator
 
 
 def _measures(snapshot: Snapshot) -> Iterator[tuple[str, str, float | None]]:
-    blocks, leases = snapshot.window_blocks, snapshot.leases
+    yield from _states_measured(snapshot)
+    # What was counted since the daemon's start may be long over.
+    if not snapshot.window.since_start:
+        yield from _window_measured(snapshot)
+
+
+def _states_measured(snapshot: Snapshot) -> Iterator[tuple[str, str, float | None]]:
+    """What is so now."""
+    leases = snapshot.leases
     pool = next(tier for tier in snapshot.tiers if tier.tier == "memory")
+    ssd = [tier for tier in snapshot.tiers if tier.tier == "ssd"]
+    capacity = sum(tier.capacity_bytes for tier in ssd)
+    yield "corrupt", "events", snapshot.integrity.corrupt_blocks
+    leased = 100 * leases.bytes / pool.capacity_bytes if pool.capacity_bytes else None
+    yield "leased", "leases", leased
+    yield "lease-age", "leases", leases.oldest_s
+    yield "memory", "tiers", 100 * pool.used_share
+    yield "ssd", "tiers", 100 * sum(one.used_bytes for one in ssd) / capacity if capacity else None
+
+
+def _window_measured(snapshot: Snapshot) -> Iterator[tuple[str, str, float | None]]:
+    """What happened in the window."""
+    blocks = snapshot.window_blocks
     p99_ms = {
         latency.name: None if latency.p99_s is None else latency.p99_s * 1e3
         for latency in snapshot.latencies
     }
     unwritten = snapshot.queues.unwritten.items()
-    ssd = [tier for tier in snapshot.tiers if tier.tier == "ssd"]
-    capacity = sum(tier.capacity_bytes for tier in ssd)
-    yield "corrupt", "events", snapshot.integrity.corrupt_blocks
     yield "failures", "throughput", sum(flow.failures for flow in snapshot.flows)
-    leased = 100 * leases.bytes / pool.capacity_bytes if pool.capacity_bytes else None
-    yield "leased", "leases", leased
-    yield "lease-age", "leases", leases.oldest_s
     yield "load-p99", "latency", p99_ms.get("load")
     yield "lookup-p99", "latency", p99_ms.get("lookup")
-    yield "memory", "tiers", 100 * pool.used_share
     yield "miss", "hits", 100 * blocks.miss / blocks.requested if blocks.requested else None
     yield "no-space", "queues", snapshot.queues.no_space
-    yield "ssd", "tiers", 100 * sum(one.used_bytes for one in ssd) / capacity if capacity else None
-    yield (
-        "unwritten",
-        "queues",
-        sum(count for reason, count in unwritten if reason not in _NOT_DROPS),
-    )
+    dropped = sum(count for reason, count in unwritten if reason not in _NOT_DROPS)
+    yield "unwritten", "queues", dropped
 
 
 def _number(value: float | None) -> str:

@@ -19,12 +19,12 @@ class Operator:
     def do(self, operation: str, fields: dict[str, Any]) -> dict[str, Any]:
         """The result of an operation, once it has ended, however long that takes.
 
-        Raises ``Refused`` with the daemon's sentence, and ``ConfigError`` without a token.
+        Raises ``Refused`` with the daemon's sentence, and what ``read_token`` raises.
         """
         import httpx
 
         url = f"{self._find()}/v1/operations/{operation}"
-        headers = {"Authorization": f"Bearer {self._token()}"}
+        headers = {"Authorization": f"Bearer {read_token(self._token_file)}"}
         timeout = httpx.Timeout(None, connect=_CONNECT_S)
         try:
             answer = httpx.post(url, json=fields, headers=headers, timeout=timeout, trust_env=False)
@@ -40,10 +40,19 @@ class Operator:
             raise Refused(str(result.get("error", f"{url} answered {answer.status_code}")))
         return result
 
-    def _token(self) -> str:
-        try:
-            return self._token_file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"the token file {self._token_file} cannot be read: {error}"
-            ) from error
+
+def read_token(file: Path) -> str:
+    """The secret in a file; raises ``ConfigError`` for a file without one."""
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+        why = None if token else "it is empty"
+    except OSError as error:
+        why = str(error.strerror)
+    except UnicodeDecodeError:
+        why = "it is no text"
+    if why is not None:
+        raise ConfigError(
+            f"the token file {file} cannot be used ({why}); "
+            "give a copy of the daemon's http_token_file that you may read"
+        )
+    return token

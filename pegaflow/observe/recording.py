@@ -8,6 +8,7 @@ import fcntl
 import gzip
 import io
 import os
+import re
 import shutil
 import threading
 import zlib
@@ -19,6 +20,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from pegaflow.document import OtherForm, check_form
 from pegaflow.errors import ConfigError, PegaflowError
 from pegaflow.json_text import parse_json
 from pegaflow.observe.sample import Sample
@@ -35,6 +37,9 @@ _GZIP: Final = 31
 """``wbits`` of a stream with the header and the check of gzip."""
 
 _PIECE_BYTES: Final = 1 << 16
+
+_STATUS_FORM: Final = re.compile(rb'\{"schema":"([\w./-]{1,64})"', re.ASCII)
+"""What a status document begins with."""
 
 _LAST_AT: Final = datetime.max.replace(tzinfo=UTC).timestamp()
 
@@ -172,6 +177,10 @@ class Recording:
         try:
             for line in _lines_of(file):
                 self._add(line)
+        except OtherForm as error:
+            raise ConfigError(
+                f"{file} cannot be replayed ({error}); use the command line that recorded it"
+            ) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{file} cannot be replayed ({error}); give a file that "
@@ -199,10 +208,13 @@ class Recording:
         yield list(group.values())
 
     def _add(self, line: bytes) -> None:
-        head = parse_json(line.partition(b',"status":')[0] + b"}")
+        head, _, status = line.partition(b',"status":')
+        named, form = parse_json(head + b"}"), _STATUS_FORM.match(status)
+        check_form(named)
+        check_form({"schema": form[1].decode()} if form else {})
         self._dictionary = self._dictionary or line[-(1 << 15) :]
         packer = zlib.compressobj(zdict=self._dictionary)
-        at, host = float(head["at"]), str(head["host"])
+        at, host = float(named["at"]), str(named["host"])
         if not 0 <= at < _LAST_AT:
             raise ValueError(f"a sample is of the time {at!r}")
         if not host.isprintable():

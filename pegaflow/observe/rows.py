@@ -87,6 +87,7 @@ CSV: Final[Mapping[str, Callable[[Snapshot], Cell]]] = {
     "leased_bytes": lambda snapshot: snapshot.leases.bytes,
     "engines": lambda snapshot: len(snapshot.engines),
     "alerts": lambda snapshot: len(snapshot.alerts),
+    "reason": lambda snapshot: "; ".join(snapshot.daemon.reasons) or None,
 }
 """The columns of ``--csv``; counts are of the window, and bytes are those that there are now."""
 
@@ -97,8 +98,13 @@ def csv_row(snapshot: Snapshot) -> list[Cell]:
 
 
 def csv_gap(unanswered: Unanswered, at: float) -> list[Cell]:
-    """The row of a daemon that did not answer: its state is ``unanswered``, all else is empty."""
-    known: dict[str, Cell] = {"time": iso_time(at), "host": unanswered.host, "state": "unanswered"}
+    """The row of a daemon that did not answer: it says why, and all numbers are empty."""
+    known: dict[str, Cell] = {
+        "time": iso_time(at),
+        "host": unanswered.host,
+        "state": "unanswered",
+        "reason": unanswered.error,
+    }
     return [known.get(column) for column in CSV]
 
 

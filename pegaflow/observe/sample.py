@@ -3,14 +3,17 @@
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from pegaflow.document import parse
+from pegaflow.document import check_form, parse, read
 from pegaflow.errors import PegaflowError
 from pegaflow.event_models import LoggedEvent
 from pegaflow.json_text import parse_json
 from pegaflow.models import Status
 from pegaflow.observe.series import Series
+
+RECORDING: Final = "pegaflow.recording/1"
+"""The form of a recording's lines; another major number says that a part has another form."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Sample:
         """The sample as one line of a recording."""
         return json.dumps(
             {
+                "schema": RECORDING,
                 "host": self.host,
                 "at": self.at,
                 "status": json.loads(self.status_json),
@@ -48,9 +52,10 @@ class Sample:
         """The sample of a recording's line; raises ``PegaflowError`` for another line."""
         try:
             raw: dict[str, Any] = parse_json(line)
+            check_form(raw)
             status = json.dumps(raw["status"])
             series, logged = Series(str(raw["metrics"])), raw.get("events")
-            events = None if logged is None else tuple(LoggedEvent(**one) for one in logged)
+            events = None if logged is None else tuple(read(LoggedEvent, one) for one in logged)
             return cls(str(raw["host"]), float(raw["at"]), status, series, events)
         except (KeyError, TypeError, ValueError) as error:
             raise PegaflowError(

@@ -47,7 +47,8 @@ class ScriptedSource:
         if self.restart_after_s is not None and seconds >= self.restart_after_s:
             seconds, boots = seconds - self.restart_after_s, 1
         status = self._status(seconds, boots, at)
-        return Sample(self.host, at, json.dumps(asdict(status)), Series(_metrics(seconds)))
+        document = {"schema": "pegaflow.status/1"} | asdict(status)
+        return Sample(self.host, at, json.dumps(document), Series(_metrics(seconds)))
 
     def close(self) -> None:
         """Nothing is held."""

@@ -41,7 +41,7 @@ DEFAULTS: Final[Mapping[str, Threshold]] = {
     "miss": Threshold("%", "blocks that were missed in the window"),
     "no-space": Threshold("pages", "reservations without room in the window", 1, 100),
     "ssd": Threshold("%", "part of the ssd tier that is used"),
-    "unwritten": Threshold("blocks", "blocks evicted before their write to ssd", 1, 1000),
+    "unwritten": Threshold("blocks", "blocks evicted unwritten in the window", 1, 1000),
 }
 """Every measure. Full tiers and misses are how a cache works, so those have no limits at first."""
 

@@ -99,6 +99,26 @@ def test_one_that_does_not_answer_is_exit_code_3_and_the_others_are_shown(
     assert "http://127.0.0.1:1/v1/status does not answer" in outcome.err
 
 
+@pytest.mark.parametrize("form", ["--stat", "--csv", "--json"])
+def test_the_last_reading_of_some_gives_the_exit_code(pegaflow: CommandLine, form: str) -> None:
+    args = ("top", form, "-n", "2", "-i", "100ms")
+    outcome = pegaflow(*args, "--url", "127.0.0.1:1")
+    assert outcome.code == 3
+    assert outcome.out.count("127.0.0.1:1/v1/status does not answer") == 2
+    with http_daemon(_source()) as url:
+        assert pegaflow(*args, "--url", url).code == 0
+    with http_daemon(_source(offline_after_s=10)) as url:
+        assert pegaflow(*args, "--url", url).code == 5
+
+
+def test_a_headless_recorder_ends_with_what_it_has_told(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    args = ("--headless", "--record", str(tmp_path / "r"), "-n", "1", "--url", "127.0.0.1:1")
+    outcome = pegaflow("top", *args)
+    assert (outcome.code, outcome.err.count("does not answer")) == (3, 1)
+
+
 def test_one_that_hangs_is_exit_code_4(pegaflow: CommandLine) -> None:
     # Connections are taken by the kernel, and nobody reads them.
     with socket.create_server(("127.0.0.1", 0)) as hangs:
@@ -130,6 +150,14 @@ def test_no_daemon_at_the_socket_is_exit_code_3(pegaflow: CommandLine) -> None:
         (
             ["--allow-actions", "--token-file", "f", "--demo"],
             "--allow-actions and --demo are given; leave one out",
+        ),
+        (
+            ["--allow-actions", "--token-file", "/no/file"],
+            "the token file /no/file cannot be used (No such file or directory); give a copy of",
+        ),
+        (
+            ["--allow-actions", "--token-file", "/dev/null"],
+            "the token file /dev/null cannot be used (it is empty); give a copy of",
         ),
         (["--headless"], "--headless is about a recording; give --record FILE too"),
         (["--record", "f", "--retention", "1s"], "--retention '1s' cannot be used; allowed: a"),
@@ -204,7 +232,7 @@ def test_a_headless_recorder_says_who_does_not_answer(
             *("top", "--record", file, "--headless", "-n", "3", "-i", "100ms"),
             *("--url", url, "--url", "127.0.0.1:1"),
         )
-    assert (outcome.code, outcome.out) == (0, "")
+    assert (outcome.code, outcome.out) == (3, "")
     # Once, although it was asked three times.
     assert outcome.err.count("127.0.0.1:1: http://127.0.0.1:1/v1/status does not answer") == 1
 

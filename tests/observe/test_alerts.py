@@ -30,12 +30,48 @@ def _pool(**changes: Any) -> dict[str, Any]:
 
 
 def _raised(*changes: str, metrics: str = "", **fields: Any) -> list[tuple[str, str, str]]:
-    found = snapshot(sample(metrics, **_quiet(**fields)), None, with_changes(changes))
+    """What is told of a second in which that happened."""
+    before = sample(**_quiet(uptime_s=3724.5, blocks=blocks(0, 0, 0, 0)))
+    found = snapshot(sample(metrics, **_quiet(**fields)), before, with_changes(changes))
     return [(alert.level, alert.panel, alert.subject) for alert in found.alerts]
 
 
 def test_a_daemon_that_is_well_raises_nothing() -> None:
     assert _raised() == []
+
+
+_TRANSFERS: dict[str, Any] = status_document()["loads"]
+_SPIKES: dict[str, tuple[str, dict[str, Any]]] = {
+    "failures": ("", {"loads": _TRANSFERS | {"failures": _TRANSFERS["failures"] + 3}}),
+    "load-p99": (
+        histogram("pegaflow_load_duration_seconds", {"1.0": 0, "5.0": 10, "+Inf": 10}),
+        {},
+    ),
+    "lookup-p99": (
+        histogram("pegaflow_lookup_duration_seconds", {"1.0": 0, "5.0": 10, "+Inf": 10}),
+        {},
+    ),
+    "miss": ("", {"blocks": blocks(0, 0, 0, 90)}),
+    "no-space": ("", {"pool": _pool(no_space=7)}),
+    "unwritten": ('pegaflow_ssd_write_blocks_total{result="evicted"} 5000', {}),
+}
+
+
+@pytest.mark.parametrize("name", _SPIKES)
+def test_what_is_long_over_is_told_to_nobody_who_comes_later(name: str) -> None:
+    metrics, fields = _SPIKES[name]
+    changes = with_changes(["miss=50,95"])
+    first = sample(metrics, **_quiet(**fields))
+    second = sample(metrics, **_quiet(**fields, uptime_s=3726.5))
+    assert snapshot(first, None, changes).alerts == ()
+    assert snapshot(second, first, changes).alerts == ()
+    assert [one for *_, one in _raised("miss=50,95", metrics=metrics, **fields)] == [name]
+
+
+def test_what_happened_since_a_restart_is_news() -> None:
+    before = sample(**_quiet(boot_id="0123456789abcdef"))
+    found = snapshot(sample(**_quiet(pool=_pool(no_space=7), uptime_s=0.5)), before)
+    assert [alert.subject for alert in found.alerts] == ["no-space"]
 
 
 def test_file_systems_that_are_too_small_are_told() -> None:

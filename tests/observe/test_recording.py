@@ -1,14 +1,17 @@
 """Recordings give back what was recorded, whatever became of the recorder."""
 
 import gzip
+import json
 import os
 import resource
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.event_models import LoggedEvent
 from pegaflow.observe.reading import snapshot
 from pegaflow.observe.recording import RecordedSource, Recorder, Recording
 from pegaflow.observe.sample import Sample
@@ -16,6 +19,7 @@ from pegaflow.observe.scripted import ScriptedSource
 from tests.observe.clock import Clock
 
 _BEGAN = 1_700_000_000.0
+_EVENT = LoggedEvent(1, _BEGAN, "engine-attached", "ok", "engine-0", "engine-0 attached")
 
 
 def _samples(count: int, hosts: int = 1, step_s: float = 1.0) -> list[Sample]:
@@ -44,6 +48,40 @@ def test_every_sample_comes_back_as_it_was(tmp_path: Path) -> None:
         again = recording.sample(index)
         assert snapshot(again) == snapshot(sample)
         assert recording.times[index] == again.at == sample.at
+
+
+_FORMS = (b'"pegaflow.recording/1"', b'"pegaflow.status/1"')
+
+
+@pytest.mark.parametrize("form", _FORMS)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_recording_of_another_major_version_is_refused_by_its_name(
+    tmp_path: Path, form: bytes, first: bool
+) -> None:
+    lines = [one.line().encode() for one in _samples(3)]
+    index = 0 if first else 2
+    assert form in lines[index]
+    lines[index] = lines[index].replace(form, form.replace(b"/1", b"/2"))
+    (tmp_path / "r").write_bytes(gzip.compress(b"\n".join(lines) + b"\n"))
+    with pytest.raises(ConfigError) as refused:
+        Recording(tmp_path / "r")
+    name = form.strip(b'"').decode().replace("/1", "/2")
+    assert f"its form is {name}, and this one knows 1" in str(refused.value)
+    assert "use the command line that recorded it" in str(refused.value)
+
+
+def test_lines_without_a_form_are_of_the_first_and_what_newer_events_have_more_is_ignored() -> None:
+    raw = json.loads(replace(_samples(1)[0], events=(_EVENT,)).line())
+    del raw["schema"]
+    raw["events"][0]["newer"] = 1
+    assert Sample.of_line(json.dumps(raw)).events == (_EVENT,)
+
+
+def test_events_of_another_shape_are_not_misread() -> None:
+    raw = json.loads(replace(_samples(1)[0], events=(_EVENT,)).line())
+    raw["events"][0]["at"] = "yesterday"
+    with pytest.raises(PegaflowError, match="no sample"):
+        Sample.of_line(json.dumps(raw))
 
 
 def test_samples_of_one_reading_come_together(tmp_path: Path) -> None:
