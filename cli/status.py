@@ -158,8 +158,8 @@ def _ssd(status: Status) -> Iterator[tuple[str, str]]:
             yield "", path.reason
     yield from (("", sentence) for sentence in status.ssd.shortages)
     rates = (
-        f"reads {format_size(int(status.ssd.read_bytes_per_s))}/s, "
-        f"writes {format_size(int(status.ssd.write_bytes_per_s))}/s"
+        f"disks can read {format_size(int(status.ssd.read_bytes_per_s))}/s and "
+        f"write {format_size(int(status.ssd.write_bytes_per_s))}/s, as measured"
     )
     if status.ssd.write_budget_left_bytes is not None:
         rates += f", {format_size(status.ssd.write_budget_left_bytes)} may be written today"

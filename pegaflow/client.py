@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegaflow import _native
 from pegaflow.document import parse
-from pegaflow.errors import CallTimeout, Unreachable
+from pegaflow.errors import CallTimeout, Unreachable, clause
 from pegaflow.models import Status, Stopped
 from pegaflow.native import interruptible, translated
 from pegaflow.operation import Operation
@@ -84,7 +84,7 @@ class Client:
         except httpx.TimeoutException as error:
             raise CallTimeout(f"{url} did not answer within {self.timeout_s} s") from error
         except httpx.TransportError as error:
-            raise Unreachable(f"{url} does not answer: {error}") from error
+            raise Unreachable(f"{url} does not answer: {clause(error)}") from error
 
     @cached_property
     def _http_addr(self) -> str:

@@ -22,3 +22,12 @@ class CallTimeout(PegaflowError):
 
 class Refused(PegaflowError):
     """The daemon answered with an error."""
+
+
+def clause(error: Exception) -> str:
+    """What an error of others says, as the end of a sentence that goes on.
+
+    >>> clause(OSError("Server disconnected.")), clause(TimeoutError())
+    ('Server disconnected', 'TimeoutError')
+    """
+    return str(error).rstrip(". ") or type(error).__name__

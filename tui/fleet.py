@@ -31,7 +31,9 @@ class FleetPanel(TablePanel[HostRow]):
     HELP = "A row for each daemon; Enter shows all of one."
     IS_OF_FLEET = True
     columns = (
-        Column[HostRow]("daemon", 16, lambda one: one.name, lambda one: one.name, right=False),
+        Column[HostRow](
+            "daemon", 16, lambda one: one.name, lambda one: one.name, right=False, grows=True
+        ),
         Column[HostRow]("state", 12, lambda one: _state(one), lambda one: _state(one), right=False),
         Column[HostRow](
             "mem", 4, lambda one: _used(one, "memory"), lambda one: _used(one, "memory")

@@ -31,7 +31,9 @@ class FleetLogPanel(TablePanel[HostEvent]):
         Column[HostEvent](
             "time", 8, lambda one: iso_time(one.event.at)[11:19], lambda one: one.event.at
         ),
-        Column[HostEvent]("daemon", 16, lambda one: one.host, lambda one: one.host, right=False),
+        Column[HostEvent](
+            "daemon", 16, lambda one: one.host, lambda one: one.host, right=False, grows=True
+        ),
         Column[HostEvent](
             "event", 20, lambda one: one.event.text, lambda one: one.event.text, right=False
         ),

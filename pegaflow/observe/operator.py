@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from pegaflow.errors import CallTimeout, ConfigError, Refused, Unreachable
+from pegaflow.errors import CallTimeout, ConfigError, Refused, Unreachable, clause
 
 _CONNECT_S: Final = 5.0
 
@@ -31,7 +31,7 @@ class Operator:
         except httpx.TimeoutException as error:
             raise CallTimeout(f"{url} did not answer within {_CONNECT_S:g} s") from error
         except httpx.TransportError as error:
-            raise Unreachable(f"{url} does not answer: {error}") from error
+            raise Unreachable(f"{url} does not answer: {clause(error)}") from error
         try:
             result: dict[str, Any] = answer.json()
         except ValueError:

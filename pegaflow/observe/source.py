@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from pegaflow.errors import CallTimeout, ConfigError, PegaflowError, Unreachable
+from pegaflow.errors import CallTimeout, ConfigError, PegaflowError, Unreachable, clause
 from pegaflow.event_models import LoggedEvent
 from pegaflow.models import Status
 from pegaflow.observe.event_reader import EventReader
@@ -113,7 +113,7 @@ class HttpSource:
         except TimeoutError as error:
             raise CallTimeout(f"{url} did not answer within {self._timeout_s:g} s") from error
         except (OSError, HTTPException) as error:
-            raise Unreachable(f"{url} does not answer: {error}") from error
+            raise Unreachable(f"{url} does not answer: {clause(error)}") from error
         if answer.status != HTTPStatus.OK:
             raise Unreachable(f"{url} answered {answer.status}: is it a PegaFlow daemon's?")
         return text

@@ -130,8 +130,8 @@ def test_a_real_daemon_refuses_another_token(host: Host, token_file: Path) -> No
 
 
 def test_without_a_token_or_a_daemon_the_reason_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot be used"):
         Operator(lambda: "http://127.0.0.1:1", tmp_path / "none").do("tier-flush", {})
     (tmp_path / "token").write_text("x" * 32)
-    with pytest.raises(Unreachable, match="does not answer"):
+    with pytest.raises(Unreachable, match=r"does not answer: .*[^.]$"):
         Operator(lambda: "http://127.0.0.1:1", tmp_path / "token").do("tier-flush", {})

@@ -11,9 +11,12 @@ from textual.pilot import Pilot
 
 from pegaflow.errors import ConfigError
 from pegaflow.observe.settings import THEMES
+from pegaflow.tui.app import TopApp
 from pegaflow.tui.panels import PANELS, TablePanel
 from pegaflow.tui.panels.engines import EnginesPanel
 from pegaflow.tui.panels.hits import HitsPanel
+from pegaflow.tui.replay import ReplayApp
+from pegaflow.tui.screens.help import help_page
 from tests.tui.scenes import Scene
 
 Look = Callable[[Scene, Pilot[None]], Awaitable[None]]
@@ -233,6 +236,13 @@ def test_q_quits() -> None:
         assert not scene.app.is_running
 
     _look(scene, look, "q")
+
+
+@pytest.mark.parametrize("app", [TopApp, ReplayApp])
+def test_in_the_help_no_key_runs_into_its_words(app: type[TopApp]) -> None:
+    text = str(help_page(app.SHOWN_KEYS, {}, None)._content)
+    for key in app.SHOWN_KEYS:
+        assert f"{key.key_display or key.key}  " in text
 
 
 def test_every_panel_says_what_it_shows_in_the_help() -> None:

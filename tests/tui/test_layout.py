@@ -127,6 +127,15 @@ def test_where_nothing_is_at_fault_it_says_so() -> None:
     _look(Scene(seconds=2), look, "z", size=(120, 40))
 
 
+@pytest.mark.parametrize(("columns", "is_whole"), [(80, False), (120, True), (300, True)])
+def test_names_are_whole_where_there_is_room(columns: int, is_whole: bool) -> None:
+    async def look(scene: Scene, _: Pilot[None]) -> None:
+        name = "e1" * 8
+        assert (name in scene.text(), f"{name[:11]}~" in scene.text()) == (is_whole, not is_whole)
+
+    _look(Scene(), look, size=(columns, 40))
+
+
 def test_ascii_is_ascii() -> None:
     picture = next(one for one in PICTURES if one.name == "ascii")
     for size in SIZES:

@@ -21,7 +21,12 @@ class EnginesPanel(TablePanel[Engine]):
     NOTHING = "no engine is attached; `pegaflow vllm -- MODEL` starts one"
     columns = (
         Column[Engine](
-            "engine", 12, lambda one: one.engine_id[:12], lambda one: one.engine_id, right=False
+            "engine",
+            12,
+            lambda one: one.engine_id,
+            lambda one: one.engine_id,
+            right=False,
+            grows=True,
         ),
         Column[Engine](
             "workers",

@@ -14,7 +14,10 @@ class NamespacesPanel(TablePanel[Namespace]):
 
     NAME = "namespaces"
     TITLE = "Namespaces"
-    HELP = "Bytes and blocks of each namespace, its hits of memory in the window, what it lost."
+    HELP = (
+        "Bytes and blocks of each namespace, its hits in memory and on ssd in the window, and what "
+        "it lost."
+    )
     NOTHING = "nothing was asked for or saved yet"
     columns = (
         Column[Namespace](
@@ -61,7 +64,7 @@ class NamespacesPanel(TablePanel[Namespace]):
             "model": row.model or "no engine of it is attached",
             "in memory": f"{row.blocks:,} blocks, {format_size(row.bytes)}",
             "on ssd": f"{row.ssd_blocks:,} blocks, {format_size(row.ssd_bytes)}",
-            "asked for": f"{row.requested:,} blocks, {percent(row.hit_share)} found in memory",
+            "asked for": f"{row.requested:,} blocks, {percent(row.hit_share)} found",
             "evicted": f"{row.evictions:,} blocks, {row.evictions_per_s:,.1f} a second",
             "kept": _quota(row),
         }

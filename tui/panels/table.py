@@ -33,6 +33,8 @@ class Column(Generic[R]):
     right: bool = True
     least_panel: int = 0
     """It is left out of narrower panels."""
+    grows: bool = False
+    """Whether it is as wide as its texts where there is room."""
 
 
 Fitted = Sequence[tuple[Column[R], int]]
@@ -117,7 +119,7 @@ class TablePanel(Panel, Generic[R]):
         remark = "" if self.is_compact else self.remark(view)
         self._count, self._remark = len(rows), sentence(remark, width) if remark else []
         self.cursor = min(self.cursor, max(len(rows) - 1, 0))
-        columns = self._fitted(width)
+        columns = self._fitted(width, rows)
         limit = max(self.room - 1 - len(self._remark), 1)
         first = min(max(self.cursor - limit + 1, 0), max(len(rows) - limit, 0))
         shown = rows[first : first + limit]
@@ -195,10 +197,18 @@ class TablePanel(Panel, Generic[R]):
         text = f"{fit(SIGNS[level], _SIGN)}{' '.join(cells)}"
         return styled(text, "reverse" if is_here else STYLES[level])
 
-    def _fitted(self, width: int) -> Fitted[R]:
+    def _fitted(self, width: int, rows: Sequence[R]) -> Fitted[R]:
         """The columns that a panel of this width has; the last one of text takes what is left."""
         columns = [column for column in self.columns if width >= column.least_panel]
-        last = next((one for one in reversed(columns) if not one.right), None)
-        spare = width - _SIGN - sum(one.width for one in columns) - (len(columns) - 1)
-        flexible = max(last.width + spare, _LEAST) if last else 0
-        return [(one, flexible if one is last else one.width) for one in columns]
+        widths = [column.width for column in columns]
+        spare = width - _SIGN - sum(widths) - (len(columns) - 1)
+        for index, column in enumerate(columns):
+            if column.grows and spare > 0:
+                longest = max((len(column.text(row)) for row in rows), default=0)
+                more = min(max(longest - column.width, 0), spare // 2)
+                widths[index] += more
+                spare -= more
+        texts = [index for index, column in enumerate(columns) if not column.right]
+        if texts:
+            widths[texts[-1]] = max(widths[texts[-1]] + spare, _LEAST)
+        return list(zip(columns, widths, strict=True))
