@@ -127,13 +127,13 @@ def test_where_nothing_is_at_fault_it_says_so() -> None:
     _look(Scene(seconds=2), look, "z", size=(120, 40))
 
 
-@pytest.mark.parametrize(("columns", "is_whole"), [(80, False), (120, True), (300, True)])
+@pytest.mark.parametrize(("columns", "is_whole"), [(80, False), (200, True), (300, True)])
 def test_names_are_whole_where_there_is_room(columns: int, is_whole: bool) -> None:
     async def look(scene: Scene, _: Pilot[None]) -> None:
         name = "e1" * 8
         assert (name in scene.text(), f"{name[:11]}~" in scene.text()) == (is_whole, not is_whole)
 
-    _look(Scene(), look, size=(columns, 40))
+    _look(Scene(), look, size=(columns, 60))
 
 
 def test_ascii_is_ascii() -> None:
