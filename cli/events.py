@@ -46,6 +46,7 @@ KINDS: Final = (
     "path",
     "eviction",
     "integrity",
+    "recording",
     "operation",
     "configuration",
 )

@@ -234,6 +234,8 @@ def _recording(status: Status) -> Iterator[tuple[str, str]]:
     yield "records", text
     if recording.error is not None:
         yield "", f"nothing can be written there now: {recording.error}"
+    if recording.shortage is not None:
+        yield "", recording.shortage
 
 
 def _transfers(transfers: Transfers) -> str:

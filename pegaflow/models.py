@@ -282,6 +282,8 @@ class Recording:
     """What these may take; None of daemons that do not say."""
     error: str | None = None
     """Why nothing can be written now; None where it can."""
+    shortage: str | None = None
+    """A sentence where the file system had less than they may take at the begin; None elsewhere."""
 
 
 @dataclass(frozen=True)

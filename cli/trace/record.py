@@ -8,6 +8,7 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.daemon import daemon
 from pegaflow.cli.operating import operate, tell
 from pegaflow.cli.options import ConfigFile, Json, Silence, Socket, path_field, size_field
+from pegaflow.cli.output import note
 from pegaflow.errors import ConfigError
 from pegaflow.units import SIZE_FORM, format_count, format_size
 
@@ -54,7 +55,9 @@ def record(
             fields["size_bytes"] = size_field("--size", size)
     client = daemon(context, socket, config, timeout)
     name, sentence = ("trace-stop", _ended) if stop else ("trace-record", _begun)
-    tell(context, operate(context, client, name, name, fields), sentence, json=json)
+    result = tell(context, operate(context, client, name, name, fields), sentence, json=json)
+    if not stop and result["shortage"] is not None:
+        note(context, result["shortage"])
 
 
 def _begun(recording: dict[str, Any]) -> str:

@@ -163,6 +163,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "bytes": 64 << 20,
             "size_bytes": 1 << 30,
             "error": None,
+            "shortage": None,
         },
         "checksums": {
             "pending_pages": 3,

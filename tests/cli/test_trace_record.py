@@ -1,6 +1,7 @@
 """``pegaflow trace record``, and what else a running daemon knows of its lookups."""
 
 import json
+import shutil
 from pathlib import Path
 
 import httpx
@@ -14,7 +15,7 @@ from tests.cli.replaying import AT_ONCE, blocks_of, replayed
 from tests.planning.traces import conversations, write_lines
 
 BEGUN = {"directory": "/mnt/lookups", "lookups": 0, "left_out": 0, "bytes": 0,
-         "size_bytes": 1 << 30, "error": None}  # fmt: skip
+         "size_bytes": 1 << 30, "error": None, "shortage": None}  # fmt: skip
 
 
 @pytest.fixture
@@ -47,6 +48,31 @@ def test_a_recording_begins_and_ends_while_the_daemon_serves(
     assert info["blocks"] == sum(map(len, blocks_of(trace)[:50]))
     none = host.run("trace", "record", "--stop")
     assert none.returncode == 1 and "no lookups are recorded" in none.stderr
+
+
+def test_what_cannot_be_recorded_is_told_with_its_name_and_what_can(
+    host: Host, trace: Path, tmp_path: Path
+) -> None:
+    host.serve()
+    directory, file = tmp_path / "lookups", tmp_path / "file"
+    file.touch()
+    refused = host.run("trace", "record", str(file))
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"pegaflow: {file} cannot be used for recordings: a file is in the way; give a directory "
+        "that the daemon may write to, or one that is not there yet\n",
+    )
+    begun = host.run("trace", "record", str(directory), "--size", "1EiB")
+    assert begun.returncode == 0
+    assert f'"{directory}" may take 1.0 EiB of recordings, and the file system has' in begun.stderr
+    shutil.rmtree(directory)
+    replayed(host, trace, *AT_ONCE, "--limit", "1")
+    host.run("trace", "record", "--stop")
+    told = host.run("events", "--kind", "recording").stdout.splitlines()
+    assert [text.split("recording      ")[1].split(f"{directory}")[0] for text in told] == [
+        '"',
+        "lookups cannot be recorded into ",
+    ]
 
 
 def test_what_is_asked_for_reaches_the_daemon(pegaflow: CommandLine) -> None:

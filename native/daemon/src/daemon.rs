@@ -74,7 +74,7 @@ impl Daemon {
         let is_exporting = config.otlp_endpoint.is_some();
         let events = Arc::new(EventLog::new());
         let copy_threads = CopyThreads::start(config.copy_threads)?;
-        let recording = Recording::default();
+        let recording = Recording::new(Arc::clone(&events));
         if let Some(directory) = &config.record_dir {
             recording.start(directory, config.record_bytes)?;
         }

@@ -39,6 +39,8 @@ pub(crate) enum EventKind {
     Eviction,
     /// Blocks whose bytes had changed.
     Integrity,
+    /// Recordings of lookups that cannot be written, or not as large as they may be.
+    Recording,
     /// What operators have done.
     Operation,
     /// What operators changed of the settings.

@@ -27,7 +27,8 @@ pub(super) struct Wanted {
     wait: f64,
 }
 
-/// The events after a number; without any, once there is one or the wait is over.
+/// The events after a number; without any, once there is one or the wait is over. A number that no event has yet, as one of
+/// another start of the daemon, counts as that of the last event.
 pub(super) async fn events(daemon: &Daemon, wanted: Result<Query<Wanted>, QueryRejection>) -> Response {
     let wanted = match wanted {
         Ok(Query(wanted)) if (0.0..=WAIT_MAX_S).contains(&wanted.wait) => wanted,
@@ -35,8 +36,9 @@ pub(super) async fn events(daemon: &Daemon, wanted: Result<Query<Wanted>, QueryR
         Err(rejection) => return refused(&rejection.body_text()),
     };
     let wait = Duration::from_secs_f64(wanted.wait);
-    daemon.events.wait_after(wanted.after, wait).await;
-    Json(daemon.events.after(wanted.after, daemon.boot.id_text())).into_response()
+    let after = wanted.after.min(daemon.events.last());
+    daemon.events.wait_after(after, wait).await;
+    Json(daemon.events.after(after, daemon.boot.id_text())).into_response()
 }
 
 fn refused(why: &str) -> Response {

@@ -9,6 +9,8 @@ use pegaflow_core::error::{Error, ErrorKind, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::directory::unusable;
+
 /// The file's name, beside the recordings.
 const NAME: &str = "ids.key";
 /// Hexadecimal digits, behind which the line ends.
@@ -27,7 +29,7 @@ impl Key {
     /// `Conflict` while another daemon records there, `Config` for a file that has no key, `Io` for one that cannot be used.
     pub(super) fn of(directory: &Path) -> Result<Self> {
         let path = directory.join(NAME);
-        let failed = |error: io::Error| Error::io(format_args!("use {}", path.display()), error);
+        let failed = |error: io::Error| unusable(&path, error);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -4,6 +4,7 @@
 //! used its share of a processor, or waits for the disk, is counted and left out: nobody else ever waits for a recording.
 
 mod budget;
+mod directory;
 mod files;
 mod key;
 mod line;
@@ -12,6 +13,7 @@ mod recorder;
 mod tests;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use pegaflow_core::error::{Error, ErrorKind, Result};
@@ -20,15 +22,27 @@ pub(crate) use line::Asked;
 use recorder::Recorder;
 pub(crate) use recorder::RecordingSnapshot;
 
+use crate::events::EventLog;
+
 /// The recording of a daemon, if there is one now.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recording {
+    events: Arc<EventLog>,
     /// Held while one begins or ends, which takes files: lookups do not wait for that.
     changing: Mutex<()>,
     now: RwLock<Option<Recorder>>,
 }
 
 impl Recording {
+    /// None yet; what goes wrong with one is told to `events`.
+    pub(crate) fn new(events: Arc<EventLog>) -> Self {
+        Self {
+            events,
+            changing: Mutex::default(),
+            now: RwLock::default(),
+        }
+    }
+
     /// Begins to record into this directory, which is made if it is not there; its files take at most `max_bytes`.
     ///
     /// # Errors
@@ -45,7 +59,7 @@ impl Recording {
                 ),
             ));
         }
-        let recorder = Recorder::start(directory, max_bytes)?;
+        let recorder = Recorder::start(directory, max_bytes, Arc::clone(&self.events))?;
         let snapshot = recorder.snapshot();
         *self.now.write() = Some(recorder);
         Ok(snapshot)

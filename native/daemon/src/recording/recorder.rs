@@ -12,9 +12,11 @@ use pegaflow_core::error::{Error, Result};
 use serde::Serialize;
 
 use super::budget::Budget;
+use super::directory::{shortage, unusable, words};
 use super::files::Files;
 use super::key::Key;
 use super::line::{Asked, Lines};
+use crate::events::{EventKind, EventLevel, EventLog};
 
 /// Lookups that wait to be written.
 const QUEUE: usize = 64;
@@ -29,6 +31,7 @@ pub(super) struct Recorder {
     counts: Arc<Counts>,
     directory: PathBuf,
     max_bytes: u64,
+    shortage: Option<String>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -56,21 +59,29 @@ pub(crate) struct RecordingSnapshot {
     pub(crate) size_bytes: u64,
     /// Why nothing can be written now.
     pub(crate) error: Option<String>,
+    /// A sentence on a file system that had less than they may take when the recording began.
+    pub(crate) shortage: Option<String>,
 }
 
 impl Recorder {
     /// Begins to record; [`super::Recording::start`] says what can go wrong.
-    pub(super) fn start(directory: &Path, max_bytes: u64) -> Result<Self> {
-        let files = Files::open(directory, max_bytes)
-            .map_err(|error| Error::io(format!("record into {}", directory.display()), error))?;
+    pub(super) fn start(directory: &Path, max_bytes: u64, events: Arc<EventLog>) -> Result<Self> {
+        let files = Files::open(directory, max_bytes).map_err(|error| unusable(directory, error))?;
         let lines = Lines::new(Key::of(directory)?);
         let counts = Arc::new(Counts::default());
         counts.bytes.store(files.bytes(), Ordering::Relaxed);
+        let shortage = shortage(directory, max_bytes, files.bytes());
+        if let Some(shortage) = &shortage {
+            tracing::warn!("{shortage}");
+            tell(&events, directory, EventLevel::Warning, shortage);
+        }
         let (queue, asked) = sync_channel(QUEUE);
         let writer = Writer {
             files,
             lines,
             counts: Arc::clone(&counts),
+            directory: directory.to_owned(),
+            events,
         };
         let thread = thread::Builder::new()
             .name("recording".to_owned())
@@ -81,6 +92,7 @@ impl Recorder {
             counts,
             directory: directory.to_owned(),
             max_bytes,
+            shortage,
             thread: Some(thread),
         })
     }
@@ -104,6 +116,7 @@ impl Recorder {
             bytes: self.counts.bytes.load(Ordering::Relaxed),
             size_bytes: self.max_bytes,
             error: self.counts.error.lock().clone(),
+            shortage: self.shortage.clone(),
         }
     }
 
@@ -132,6 +145,8 @@ struct Writer {
     files: Files,
     lines: Lines,
     counts: Arc<Counts>,
+    directory: PathBuf,
+    events: Arc<EventLog>,
 }
 
 impl Writer {
@@ -175,13 +190,28 @@ impl Writer {
             }
             Err(error) => {
                 self.counts.left_out.fetch_add(lookups, Ordering::Relaxed);
-                Some(error.to_string())
+                Some(words(&error))
             }
         };
         self.counts.bytes.store(self.files.bytes(), Ordering::Relaxed);
         let before = std::mem::replace(&mut *self.counts.error.lock(), error.clone());
-        if let (None, Some(error)) = (before, error) {
-            tracing::warn!("lookups are not recorded: {error}");
+        let directory = self.directory.display();
+        match (before, error) {
+            (None, Some(error)) => {
+                tracing::warn!("lookups are not recorded: {error}");
+                let text = format!("lookups cannot be recorded into {directory}: {error}");
+                tell(&self.events, &self.directory, EventLevel::Warning, &text);
+            }
+            (Some(_), None) => {
+                let text = format!("lookups are recorded into {directory} again");
+                tell(&self.events, &self.directory, EventLevel::Ok, &text);
+            }
+            _ => {}
         }
     }
+}
+
+fn tell(events: &EventLog, directory: &Path, level: EventLevel, text: &str) {
+    let subject = directory.display().to_string();
+    events.add(EventKind::Recording, level, Some(&subject), text);
 }

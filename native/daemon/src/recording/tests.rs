@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use rand::Rng;
 
 use super::files::Files;
 use super::{Asked, Recording, RecordingSnapshot};
+use crate::events::EventLog;
 
 fn files_of(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(directory)
@@ -29,6 +31,20 @@ fn text_of(path: &Path) -> String {
         .read_to_string(&mut text)
         .unwrap();
     text
+}
+
+fn new_recording() -> Recording {
+    Recording::new(Arc::new(EventLog::new()))
+}
+
+/// What a recording has told to the daemon's events.
+fn told(recording: &Recording) -> Vec<String> {
+    let page = serde_json::to_value(recording.events.after(0, String::new())).unwrap();
+    let events = page["events"].as_array().unwrap().iter();
+    events
+        .inspect(|event| assert_eq!(event["kind"], "recording"))
+        .map(|event| event["text"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn asked(hashes: &[[u8; 32]]) -> Asked {
@@ -63,7 +79,7 @@ fn recordings(directory: &Path) -> Vec<PathBuf> {
 
 /// Records these lookups into a directory.
 fn recorded(directory: &Path, lookups: Vec<Asked>) -> RecordingSnapshot {
-    let recording = Recording::default();
+    let recording = new_recording();
     recording.start(directory, 1 << 20).unwrap();
     for lookup in lookups {
         recording.record(|| Ok(lookup)).unwrap();
@@ -150,7 +166,7 @@ fn the_key_is_its_owners_alone_and_one_that_is_none_is_refused() {
     assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
     for broken in ["abc".to_owned(), "x".repeat(32), "0".repeat(33)] {
         fs::write(&key, broken).unwrap();
-        let refused = Recording::default().start(directory.path(), 1 << 20).unwrap_err();
+        let refused = new_recording().start(directory.path(), 1 << 20).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Config);
         assert!(refused.message().contains("ids.key"), "{refused}");
     }
@@ -159,7 +175,7 @@ fn the_key_is_its_owners_alone_and_one_that_is_none_is_refused() {
 #[test]
 fn a_directory_has_one_recorder_and_a_daemon_one_recording() {
     let [directory, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let recording = Recording::default();
+    let recording = new_recording();
     assert_eq!(recording.stop().unwrap_err().kind(), ErrorKind::Conflict);
     recording.start(directory.path(), 1 << 20).unwrap();
     let again = recording.start(other.path(), 1 << 20).unwrap_err();
@@ -168,7 +184,7 @@ fn a_directory_has_one_recorder_and_a_daemon_one_recording() {
         again.message().contains(directory.path().to_str().unwrap()),
         "{again}"
     );
-    let elsewhere = Recording::default();
+    let elsewhere = new_recording();
     let twice = elsewhere.start(directory.path(), 1 << 20).unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::Conflict);
     recording.stop().unwrap();
@@ -195,7 +211,7 @@ fn times_never_go_back() {
 #[test]
 fn what_is_written_can_be_read_while_the_recording_goes_on() {
     let directory = tempfile::tempdir().unwrap();
-    let recording = Recording::default();
+    let recording = new_recording();
     recording.start(directory.path(), 1 << 20).unwrap();
     recording.record(|| Ok(asked(&[[7; 32]]))).unwrap();
     until("a lookup is written", || {
@@ -208,7 +224,7 @@ fn what_is_written_can_be_read_while_the_recording_goes_on() {
 fn what_cannot_be_written_is_left_out_and_said_until_it_can() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("recording");
-    let recording = Recording::default();
+    let recording = new_recording();
     recording.start(&directory, 1 << 20).unwrap();
     fs::remove_dir_all(&directory).unwrap();
     recording.record(|| Ok(asked(&[[7; 32]]))).unwrap();
@@ -219,6 +235,59 @@ fn what_cannot_be_written_is_left_out_and_said_until_it_can() {
     recording.record(|| Ok(asked(&[[7; 32]]))).unwrap();
     let snapshot = recording.stop().unwrap();
     assert_eq!((snapshot.lookups, snapshot.error), (1, None));
+    let directory = directory.display();
+    assert_eq!(
+        told(&recording),
+        [
+            format!("lookups cannot be recorded into {directory}: No such file or directory"),
+            format!("lookups are recorded into {directory} again"),
+        ]
+    );
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_named_with_what_can() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    fs::write(at("file"), "").unwrap();
+    symlink(at("nowhere"), at("dangling")).unwrap();
+    fs::create_dir_all(at("key/ids.key")).unwrap();
+    let refused = ["file", "file/below", "dangling", "key"].map(|name| {
+        let refused = new_recording().start(&at(name), 1 << 20).unwrap_err();
+        assert!(
+            refused.message().contains(at(name).to_str().unwrap()),
+            "{refused}"
+        );
+        refused.message().to_owned()
+    });
+    let long = new_recording().start(&at(&"x".repeat(300)), 1 << 20).unwrap_err();
+    let remedy = "; give a directory that the daemon may write to, or one that is not there yet";
+    for message in refused.iter().map(String::as_str).chain([long.message()]) {
+        assert!(message.contains(" cannot be used for recordings: "), "{message}");
+        assert!(
+            message.ends_with(remedy) && !message.contains("os error"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn more_than_the_file_system_has_is_told_when_it_begins() {
+    let directory = tempfile::tempdir().unwrap();
+    let recording = new_recording();
+    assert_eq!(recording.start(directory.path(), 1 << 20).unwrap().shortage, None);
+    recording.stop().unwrap();
+    assert!(told(&recording).is_empty());
+    let shortage = recording
+        .start(directory.path(), 1 << 60)
+        .unwrap()
+        .shortage
+        .unwrap();
+    assert!(
+        shortage.contains(directory.path().to_str().unwrap()) && shortage.contains("1.0 EiB"),
+        "{shortage}"
+    );
+    assert_eq!(told(&recording), [shortage]);
 }
 
 #[test]

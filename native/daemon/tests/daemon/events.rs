@@ -172,6 +172,40 @@ async fn a_reader_that_waits_hears_at_once_and_misses_nothing() {
 }
 
 #[tokio::test]
+async fn a_number_that_no_event_has_counts_as_the_last() {
+    let daemon = Daemon::start();
+    let last = || read(&daemon, "")["last"].as_u64().unwrap();
+    for after in [1 << 40, u64::MAX - 1, u64::MAX] {
+        let before = last();
+        let page = read(&daemon, &format!("?after={after}"));
+        assert_eq!(page["lost"], 0, "{after}");
+        // What happens between the question and the answer may be in it.
+        let events = page["events"].as_array().unwrap();
+        assert!(
+            events
+                .iter()
+                .all(|event| event["sequence"].as_u64().unwrap() > before)
+        );
+        assert!(
+            (before..=last()).contains(&page["last"].as_u64().unwrap()),
+            "{page}"
+        );
+    }
+    let before = last();
+    let address = daemon.ready.http_addr.clone();
+    let query = format!("/v1/events?after={}&wait=30", u64::MAX);
+    let reader = thread::spawn(move || get(&address, &query).json());
+    while !reader.is_finished() {
+        drop(Engine::start(daemon.socket(), &Shape::new()).await);
+    }
+    let heard = reader.join().unwrap();
+    assert!(
+        heard["events"][0]["sequence"].as_u64().unwrap() > before,
+        "{heard}"
+    );
+}
+
+#[tokio::test]
 async fn a_question_that_cannot_be_read_is_answered_with_what_is_allowed() {
     let daemon = Daemon::start();
     for query in ["?after=-1", "?wait=31", "?wait=NaN", "?kind=engine"] {
