@@ -150,6 +150,9 @@ class TransferEnd:
     bytes: int
     seconds: float
     message: str
+    """Why, where it is not ok."""
+    lost: bool
+    """Nobody answered: the daemon that it was for ended, or cut the connection off."""
 
 @final
 class EngineLayout:

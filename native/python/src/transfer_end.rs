@@ -15,6 +15,7 @@ pub(crate) struct TransferEnd {
     bytes: u64,
     seconds: f64,
     message: String,
+    lost: bool,
 }
 
 impl From<pegaflow_client::TransferEnd> for TransferEnd {
@@ -31,6 +32,7 @@ impl From<pegaflow_client::TransferEnd> for TransferEnd {
             bytes: end.bytes,
             seconds: end.elapsed.as_secs_f64(),
             message: end.message,
+            lost: end.lost,
         }
     }
 }

@@ -198,10 +198,13 @@ pub(crate) fn identity(message: v1::ProcessIdentity) -> ProcessIdentity {
 pub(crate) fn refused(status: Status) -> ClientError {
     // Only an error that this side made has a source.
     match std::error::Error::source(&status) {
-        Some(source) => ClientError::new(
-            ClientErrorKind::Unreachable,
-            format!("the connection to the daemon ended: {source}"),
-        ),
+        Some(source) => {
+            tracing::debug!(%source, "a call's connection ended");
+            ClientError::new(
+                ClientErrorKind::Unreachable,
+                "the daemon ended, or cut the connection off, before it answered",
+            )
+        }
         None if status.message().is_empty() => ClientError::new(
             ClientErrorKind::Refused,
             format!("the daemon refused the call: {}", status.code()),

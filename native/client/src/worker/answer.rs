@@ -29,6 +29,7 @@ impl Answer for SaveResponse {
             ok,
             bytes: self.bytes,
             message,
+            lost: false,
         }
     }
 }
@@ -49,6 +50,7 @@ impl Answer for LoadResponse {
             ok: outcome == Loaded::Loaded,
             bytes: self.bytes,
             message,
+            lost: false,
         }
     }
 }

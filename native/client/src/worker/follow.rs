@@ -29,10 +29,10 @@ pub(super) async fn follow(
         biased;
         answer = &mut call => match answer {
             Ok(outcome) => return shared.lock().transfers.answered(id, outcome),
-            Err(status) => return until_free(&shared, id, status.message()).await,
+            Err(status) => return until_free(&shared, id, &status.into()).await,
         },
-        () = revoked.notified() => "the engine revoked it".to_owned(),
-        () = sleep(shared.deadline) => overdue("the transfer", shared.deadline).to_string(),
+        () = revoked.notified() => Outcome::failed("the engine revoked it"),
+        () = sleep(shared.deadline) => Outcome::failed(overdue("the transfer", shared.deadline).message()),
     };
     tokio::select! {
         biased;
@@ -46,8 +46,8 @@ pub(super) async fn follow(
     drop(call.await);
 }
 
-async fn until_free(shared: &Shared, id: u64, reason: &str) {
-    while !shared.lock().transfers.revoke(id, reason) {
+async fn until_free(shared: &Shared, id: u64, outcome: &Outcome) {
+    while !shared.lock().transfers.revoke(id, outcome) {
         sleep(TAKEN_POLL).await;
     }
 }

@@ -173,19 +173,22 @@ impl WorkerClient {
         };
         let mut state = self.shared.lock();
         let Some(registration) = state.registration.clone() else {
-            return Ok(state
-                .transfers
-                .begin_failed(transfer, "this worker is not registered with a daemon"));
+            return Ok(state.transfers.begin_failed(
+                transfer,
+                Outcome::lost("this worker is not registered with a daemon"),
+            ));
         };
         if boot_id != registration.session.boot_id() {
-            return Ok(state
-                .transfers
-                .begin_failed(transfer, "the daemon that gave the lease is no more"));
+            return Ok(state.transfers.begin_failed(
+                transfer,
+                Outcome::lost("the daemon that gave the lease is no more"),
+            ));
         }
         if !self.is_in_order(point.as_deref()) {
-            return Ok(state
-                .transfers
-                .begin_failed(transfer, "too many points of this worker's stream are in use"));
+            return Ok(state.transfers.begin_failed(
+                transfer,
+                Outcome::failed("too many points of this worker's stream are in use"),
+            ));
         }
         let mut request = LoadRequest {
             session_id: registration.session.id(),
@@ -210,7 +213,7 @@ impl WorkerClient {
         }
         let grant = match issue(&registration) {
             Ok(grant) => grant,
-            Err(message) => return Ok(state.transfers.begin_failed(transfer, message)),
+            Err(message) => return Ok(state.transfers.begin_failed(transfer, message.into())),
         };
         request.grant = Some(message_of(&grant));
         let mut rpc = registration.session.rpc();
@@ -275,7 +278,9 @@ impl WorkerClient {
     pub fn revoke(&self, transfer_id: u64) -> Result<bool> {
         self.background.check_process()?;
         let mut state = self.shared.lock();
-        let is_free = state.transfers.revoke(transfer_id, "the engine revoked it");
+        let is_free = state
+            .transfers
+            .revoke(transfer_id, &Outcome::failed("the engine revoked it"));
         if !is_free {
             state.transfers.wake(transfer_id);
         }

@@ -10,6 +10,7 @@ use super::config::EngineIdentity;
 use super::registration::Registration;
 use super::ring::Ring;
 use super::state::Shared;
+use super::transfer::Outcome;
 use crate::error::{ClientError, ClientErrorKind, Result};
 use crate::session::{Role, Session};
 
@@ -105,10 +106,11 @@ pub(super) async fn keep_registered(shared: Arc<Shared>) {
 
 /// Takes every grant back, and waits a while for batches that are being copied.
 pub(super) async fn revoke_all(shared: &Shared) {
+    let closed = Outcome::failed("the engine closed the client");
     let revoked = async {
         let active = shared.lock().transfers.active_ids();
         for id in active {
-            while !shared.lock().transfers.revoke(id, "the engine closed the client") {
+            while !shared.lock().transfers.revoke(id, &closed) {
                 sleep(Duration::from_millis(1)).await;
             }
         }

@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use pegaflow_core::cuda::StreamPoint;
 use pegaflow_core::grant::{IssuedGrant, Revoke};
 use tokio::sync::Notify;
+use tonic::Status;
 
 use super::registration::Registration;
 use super::ring::RingTransfer;
+use crate::error::ClientErrorKind;
+use crate::session::refused;
 
 /// Which way a transfer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +43,17 @@ pub struct TransferEnd {
     pub elapsed: Duration,
     /// Why, where it is not ok.
     pub message: String,
+    /// Nobody answered: the daemon that it was for ended, or cut the connection off.
+    pub lost: bool,
 }
 
 /// How a transfer went.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Outcome {
     pub(super) ok: bool,
     pub(super) bytes: u64,
     pub(super) message: String,
+    pub(super) lost: bool,
 }
 
 impl Outcome {
@@ -56,6 +62,31 @@ impl Outcome {
             ok: false,
             bytes: 0,
             message: message.into(),
+            lost: false,
+        }
+    }
+
+    /// There is nobody any more who could answer.
+    pub(super) fn lost(message: impl Into<String>) -> Self {
+        Self {
+            lost: true,
+            ..Self::failed(message)
+        }
+    }
+}
+
+impl From<String> for Outcome {
+    fn from(message: String) -> Self {
+        Self::failed(message)
+    }
+}
+
+impl From<Status> for Outcome {
+    fn from(status: Status) -> Self {
+        let error = refused(status);
+        match error.kind() {
+            ClientErrorKind::Unreachable => Self::lost(error.message()),
+            _ => Self::failed(error.message()),
         }
     }
 }
@@ -134,10 +165,10 @@ impl Transfers {
     }
 
     /// A transfer that could not begin.
-    pub(super) fn begin_failed(&mut self, transfer: Transfer, message: impl Into<String>) -> u64 {
+    pub(super) fn begin_failed(&mut self, transfer: Transfer, outcome: Outcome) -> u64 {
         let id = self.next_id();
         self.count_start(transfer.kind);
-        self.push_end(id, transfer, Duration::ZERO, Outcome::failed(message));
+        self.push_end(id, transfer, Duration::ZERO, outcome);
         id
     }
 
@@ -154,7 +185,7 @@ impl Transfers {
     }
 
     /// Takes the grant back, again and again if need be; true once the transfer has ended.
-    pub(super) fn revoke(&mut self, id: u64, message: &str) -> bool {
+    pub(super) fn revoke(&mut self, id: u64, outcome: &Outcome) -> bool {
         let Some(active) = self.active.get(&id) else {
             return true;
         };
@@ -172,7 +203,7 @@ impl Transfers {
         };
         if is_free && let Some(active) = self.active.remove(&id) {
             self.counters.revokes += 1;
-            self.end(id, active, Outcome::failed(message));
+            self.end(id, active, outcome.clone());
         }
         is_free
     }
@@ -235,7 +266,12 @@ impl Transfers {
             point,
         } = transfer;
         drop(point);
-        let Outcome { ok, bytes, message } = outcome;
+        let Outcome {
+            ok,
+            bytes,
+            message,
+            lost,
+        } = outcome;
         let (failed, moved) = match kind {
             TransferKind::Save => (&mut self.counters.saves_failed, &mut self.counters.saved_bytes),
             TransferKind::Load => (&mut self.counters.loads_failed, &mut self.counters.loaded_bytes),
@@ -251,6 +287,7 @@ impl Transfers {
             bytes,
             elapsed,
             message,
+            lost,
         });
     }
 

@@ -185,7 +185,8 @@ fn a_lease_of_another_daemon_is_a_failed_load() {
     let stage = Stage::new();
     let (daemon, worker) = stage.registered_worker(Script::default());
     worker.load("l", 7, BOOT + 1, 0, vec![1], None).unwrap();
-    assert!(!only(worker.poll().unwrap()).ok);
+    let end = only(worker.poll().unwrap());
+    assert_eq!((end.ok, end.lost), (false, true));
     assert!(daemon.seen(|seen| seen.loads.is_empty()));
 }
 
@@ -219,7 +220,7 @@ fn what_the_daemon_could_not_do_fails_with_its_reason() {
     ] {
         load(&worker, request_id);
         let end = only(ends(&worker, 1));
-        assert_eq!((end.ok, end.message.as_str()), (false, reason));
+        assert_eq!((end.ok, end.message.as_str(), end.lost), (false, reason, false));
     }
     save(&worker, "s").unwrap();
     assert!(!only(ends(&worker, 1)).ok);
@@ -332,12 +333,19 @@ fn a_lost_connection_frees_what_is_not_taken_and_nothing_else() {
     drop(daemon);
 
     let end = only(ends(&worker, 1));
-    assert_eq!((end.transfer_id, end.ok), (saving, false));
+    assert_eq!((end.transfer_id, end.ok, end.lost), (saving, false, true));
+    assert_eq!(
+        end.message,
+        "the daemon ended, or cut the connection off, before it answered"
+    );
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!((worker.in_flight().unwrap(), worker.poll().unwrap()), (1, vec![]));
     held.store(false, Ordering::SeqCst);
     let end = only(ends(&worker, 1));
-    assert_eq!((end.transfer_id, end.ok), (loading, false));
+    assert_eq!((end.transfer_id, end.ok, end.lost), (loading, false, true));
+    load(&worker, "nobody");
+    let end = only(worker.poll().unwrap());
+    assert_eq!((end.ok, end.lost), (false, true), "{}", end.message);
 }
 
 #[test]

@@ -59,11 +59,11 @@ impl RingTransfer {
         self: Arc<Self>,
         mut request: SaveRequest,
         blocks: Vec<u32>,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Outcome, Outcome> {
         let slots = self.slots(blocks.len()).await?;
         let pages = blocks.into_iter().zip(slots.slots.iter().copied()).collect();
         let point = self.ring.launcher.gather(pages, Arc::clone(&self.after)).await;
-        let point = point.map_err(|error| error.to_string())?;
+        let point = point.map_err(|error| Outcome::failed(error.to_string()))?;
         let grant = self.issue()?;
         request.block_ids = slots.slots.clone();
         request.grant = Some(grant);
@@ -76,7 +76,7 @@ impl RingTransfer {
             }
             Err(status) => {
                 self.until_free(&grant, true).await;
-                Err(status.message().to_owned())
+                Err(status.into())
             }
         }
     }
@@ -85,7 +85,7 @@ impl RingTransfer {
         self: Arc<Self>,
         mut request: LoadRequest,
         blocks: Vec<u32>,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Outcome, Outcome> {
         let slots = self.slots(blocks.len()).await?;
         let grant = self.issue()?;
         request.block_ids = slots.slots.clone();
@@ -102,19 +102,21 @@ impl RingTransfer {
                     self.until_free(&grant, false).await;
                     drop(slots);
                 });
-                return Err(status.message().to_owned());
+                return Err(status.into());
             }
         };
         if !outcome.ok {
             return Ok(outcome);
         }
         if !self.begin_scatter() {
-            return Err("the transfer was revoked".to_owned());
+            return Err(Outcome::failed("the transfer was revoked"));
         }
         let pages = blocks.into_iter().zip(slots.slots.iter().copied()).collect();
         let spread = self.ring.launcher.scatter(pages, Arc::clone(&self.after)).await;
         self.end_scatter();
-        spread.map(|()| outcome).map_err(|error| error.to_string())
+        spread
+            .map(|()| outcome)
+            .map_err(|error| Outcome::failed(error.to_string()))
     }
 
     /// Slots for one part, once there are so many.
@@ -134,19 +136,20 @@ impl RingTransfer {
 }
 
 /// All parts went well, or why the first of them did not.
-async fn all_of(mut parts: JoinSet<Result<Outcome, String>>) -> Outcome {
+async fn all_of(mut parts: JoinSet<Result<Outcome, Outcome>>) -> Outcome {
     let mut all = Outcome {
         ok: true,
         bytes: 0,
         message: String::new(),
+        lost: false,
     };
     while let Some(part) = parts.join_next().await {
         let part = part
-            .unwrap_or_else(|error| Err(error.to_string()))
-            .unwrap_or_else(Outcome::failed);
+            .unwrap_or_else(|error| Err(Outcome::failed(error.to_string())))
+            .unwrap_or_else(|failed| failed);
         all.bytes += part.bytes;
         if all.ok && !part.ok {
-            (all.ok, all.message) = (false, part.message);
+            (all.ok, all.message, all.lost) = (false, part.message, part.lost);
         }
     }
     all
