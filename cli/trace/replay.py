@@ -75,6 +75,9 @@ def replay(
     What was measured is told also where it ends early: at Ctrl-C, a line that cannot be used, or
     without a daemon.
 
+    A daemon that ends leaves the requests under way without an answer: they are counted apart, and
+    the engines go on with the next daemon. The bytes that it has kept are compared like all others.
+
     Exit code 0: all is as it should be; 1: requests failed; 5: bytes were wrong.
     """
     from itertools import islice
@@ -97,6 +100,9 @@ def replay(
             address, plan, islice(requests, limit), lambda text: note(context, text)
         )
     notes(context, read)
+    if report.tally.unanswered:
+        unanswered = format_count(report.tally.unanswered, "request")
+        note(context, f"{unanswered} got no answer: the daemon ended or cut their engines off")
     for failure in report.tally.failures[:5]:
         note(context, f"a request failed: {failure}")
     if json:
@@ -129,7 +135,7 @@ def _report(report: "ReplayReport") -> "Table":
         "requests",
         f"{tally.requests:,} in {format_duration(report.seconds)} "
         f"({document['requests_per_s']:g}/s) by {format_count(report.engines, 'engine')}, "
-        f"{len(tally.failures)} failed, {tally.cut_requests} cut",
+        f"{len(tally.failures)} failed, {tally.unanswered} unanswered, {tally.cut_requests} cut",
     )
     tiers = {"memory": tally.memory, "ssd": tally.ssd, "remote": tally.remote}
     parts = ", ".join(f"{report.percent(blocks):g}% {tier}" for tier, blocks in tiers.items())

@@ -19,7 +19,7 @@ from pegaflow.bench.content import check_moved, write_fresh
 from pegaflow.bench.layout import HASH_BYTES, BlockLayout
 from pegaflow.bench.memory import Device, KvMemory
 from pegaflow.bench.waiting import wait_until
-from pegaflow.errors import PegaflowError
+from pegaflow.errors import PegaflowError, Unreachable
 from pegaflow.units import format_count
 
 _ATTACH_S: Final = 30.0
@@ -89,7 +89,7 @@ class BenchEngine:
         request = f"request-{self._requests}"
         transfer = self.worker.save(request, b"".join(hashes), blocks, self._mark())
         if transfer is None:
-            raise PegaflowError("the simulated engine has lost its daemon")
+            raise Unreachable("the simulated engine has lost its daemon")
         return transfer
 
     def start_load(self, hashes: Hashes, blocks: Sequence[int]) -> int:
@@ -140,12 +140,13 @@ class BenchEngine:
         return self._end(transfer, _PAUSE_S)
 
     def poll(self) -> list[TransferEnd]:
-        """Transfers that ended; raises for one that failed."""
+        """Transfers that ended; raises for one that failed, ``Unreachable`` without an answer."""
         ended = self.worker.poll()
         for end in ended:
             if not end.ok:
                 blocks = format_count(end.blocks, "block")
-                raise PegaflowError(f"a {end.kind} of {blocks} failed: {end.message}")
+                kind = Unreachable if end.lost else PegaflowError
+                raise kind(f"a {end.kind} of {blocks} failed: {end.message}")
         return ended
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from pegaflow._native import Lookup
 from pegaflow.bench.engine import BenchEngine
 from pegaflow.bench.layout import HASH_BYTES, BlockLayout
 from pegaflow.bench.memory import HostDevice, HostMemory
-from pegaflow.errors import PegaflowError
+from pegaflow.errors import PegaflowError, Unreachable
 from pegaflow.replay.content import Content
 from pegaflow.replay.report import Tally
 
@@ -56,7 +56,7 @@ class ReplayEngine:
         return self._engine.scheduler.attached() and self._engine.worker.attached()
 
     def serve(self, names: Sequence[int]) -> None:
-        """One request for these blocks; what fails is counted, and said.
+        """One request for these blocks; what fails is counted, apart from what nobody answers.
 
         Raises ``Stopped`` when the replay ends meanwhile.
         """
@@ -68,6 +68,8 @@ class ReplayEngine:
             names = names[: self._blocks]
         try:
             self._serve(f"replay-{tally.requests}", names)
+        except Unreachable:
+            tally.unanswered += 1
         except PegaflowError as error:
             tally.failures.append(str(error))
 
@@ -106,7 +108,7 @@ class ReplayEngine:
     def _load(self, request: str, names: Sequence[int]) -> None:
         lease = self._engine.scheduler.take(request)
         if lease is None:
-            raise PegaflowError(f"the lease of {request} is gone")
+            raise Unreachable(f"the lease of {request} went with its session")
         size, tally = self._content.block_bytes, self.tally
         for block in range(len(names)):
             # What an earlier request left there must not pass for loaded.

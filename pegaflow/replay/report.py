@@ -24,6 +24,8 @@ class Tally:
     loaded_blocks: int = 0
     saved_blocks: int = 0
     wrong_blocks: int = 0
+    unanswered: int = 0
+    """Requests whose daemon ended meanwhile."""
     failures: list[str] = field(default_factory=list)
     lookup_ms: list[float] = field(default_factory=list)
     load_ms: list[float] = field(default_factory=list)
@@ -111,6 +113,7 @@ class ReplayReport:
             "verified_blocks": tally.loaded_blocks,
             "wrong_blocks": tally.wrong_blocks,
             "failed_requests": len(tally.failures),
+            "unanswered_requests": tally.unanswered,
             "ended_early": self.ended_early,
             "lookup_ms": asdict(Percentiles.of(tally.lookup_ms)),
             "load_ms": asdict(Percentiles.of(tally.load_ms)),

@@ -80,10 +80,11 @@ class Watch:
         tallies = [engine.tally for engine in self._engines]
         served = sum(tally.requests for tally in tallies)
         failed = sum(len(tally.failures) for tally in tallies)
+        unanswered = sum(tally.unanswered for tally in tallies)
         wrong = sum(tally.wrong_blocks for tally in tallies)
         return (
             f"{format_count(served, 'request')} in {_in_words(now - self._began)}, "
-            f"{failed:,} failed, {format_count(wrong, 'block')} wrong"
+            f"{failed:,} failed, {unanswered:,} unanswered, {format_count(wrong, 'block')} wrong"
         )
 
 

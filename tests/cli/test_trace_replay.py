@@ -109,7 +109,7 @@ def test_people_see_throughput_tiers_and_percentiles(host: Host, trace: Path) ->
     host.serve()
     done = host.run("trace", "replay", str(trace), *AT_ONCE)
     rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert "/s) by 1 engine, 0 failed" in rows["requests"]
+    assert "/s) by 1 engine, 0 failed, 0 unanswered, 0 cut" in rows["requests"]
     assert "% memory, 0% ssd, 0% remote" in rows["hits"]
     assert "GB/s" in rows["loaded"] and "GB/s" in rows["saved"]
     assert rows["verified"].endswith("blocks compared, 0 wrong")
@@ -178,6 +178,29 @@ def test_a_daemon_that_is_gone_is_said_and_waited_for(host: Host, trace: Path) -
     document = json.loads(out)
     assert document["ended_early"] == "interrupted"
     assert 0 < document["requests"] < 200 and document["wrong_blocks"] == 0
+
+
+def test_requests_under_way_when_the_daemon_is_killed_are_unanswered_and_no_failures(
+    pegaflow: CommandLine, host: Host, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemons = [host.serve()]
+    load, kills = ReplayEngine._load, [3, 40]
+
+    def killing(engine: ReplayEngine, request: str, names: list[int]) -> None:
+        if kills and engine.tally.requests >= kills[0]:
+            del kills[0]
+            daemons[-1].send_signal(signal.SIGKILL)
+            daemons[-1].wait()
+            daemons.append(host.serve())
+        load(engine, request, names)
+
+    monkeypatch.setattr(ReplayEngine, "_load", killing)
+    pegaflow.daemon = StandInDaemon("/unused", status_answer=json.dumps(status_document()))
+    done = pegaflow("trace", "replay", str(trace), *AT_ONCE, "--socket", str(host.socket), "--json")
+    document = done.json("trace-replay")
+    assert (document["unanswered_requests"], document["failed_requests"]) == (2, 0)
+    assert (document["requests"], document["wrong_blocks"]) == (len(blocks_of(trace)), 0)
+    assert (done.code, done.err.count("2 requests got no answer: the daemon ended")) == (0, 1)
 
 
 def test_a_daemon_that_stays_away_ends_the_replay_with_what_was_measured(

@@ -23,7 +23,7 @@ class StandInEngine:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.tally = Tally(requests=7, wrong_blocks=1, failures=["broken"])
+        self.tally = Tally(requests=7, unanswered=3, wrong_blocks=1, failures=["broken"])
         self.waits_since: float | None = None
         self.attached = True
 
@@ -52,7 +52,9 @@ def test_the_progress_is_said_every_few_seconds(clock: Clock) -> None:
     watched = Watch([StandInEngine(clock), StandInEngine(clock)], 60, said.append)
     look_for(16, clock, watched)
     assert len(said) == 3
-    assert said[0].startswith("14 requests in 5") and said[0].endswith("2 failed, 2 blocks wrong")
+    assert said[0].startswith("14 requests in 5") and said[0].endswith(
+        "2 failed, 6 unanswered, 2 blocks wrong"
+    )
 
 
 def test_silence_is_said_with_its_length_until_it_ends(clock: Clock) -> None:
