@@ -78,9 +78,7 @@ fn checksums_keep_up_with_eviction() {
     let fixture = Fixture::new(2 * MIB);
     let space = fixture.space(&[64 << 10]);
     let saved: Vec<_> = (0..300).map(|_| fixture.save(space)).collect();
-    eventually("no page waits", || {
-        fixture.snapshot().checksums.pending_pages == 0
-    });
+    fixture.wait_for_inspector();
     let snapshot = fixture.snapshot();
     assert!(snapshot.spaces[0].evictions > 0);
     for (hash, bytes) in &saved {

@@ -82,7 +82,7 @@ fn a_cached_block_behind_one_that_is_gone_is_behind() {
 
 #[test]
 fn a_namespace_that_is_over_its_quota_loses_its_own() {
-    let fixture = Fixture::new(8 * MIB);
+    let fixture = Fixture::quiet(8 * MIB, PolicyKind::Lru);
     let space = fixture.space(&[PAGE]);
     let hashes: Vec<Hash> = (0..10).map(|_| fixture.save(space).0).collect();
     let namespace = fixture.snapshot().spaces[0].key.namespace;

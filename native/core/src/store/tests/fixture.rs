@@ -74,6 +74,7 @@ impl Fixture {
         fixture
     }
 
+    /// From here on a snapshot's counts fit each other: whoever evicts between two of them is in one only.
     pub(crate) fn stop_threads(&self) {
         self.store.inspector.stop(Instant::now());
         self.store.inspector.join().unwrap();
@@ -100,6 +101,11 @@ impl Fixture {
         eventually("all checksums are made", || {
             self.snapshot().checksums.made >= pages
         });
+    }
+
+    /// Waits until no page lacks its checksum, nor gets it just now.
+    pub(crate) fn wait_for_inspector(&self) {
+        eventually("no page waits", || self.store.inspector.pending() == 0);
     }
 
     /// A new space with these page sizes, one a shard.

@@ -22,8 +22,14 @@ fn space(store: &Store, namespace: u8) -> SpaceId {
     store.space(key(namespace, 0), geometry(&[PAGE])).unwrap()
 }
 
+/// Saves one by one, as a block is not evicted while its checksum is made; the hashes.
 fn fill(fixture: &Fixture, space: SpaceId, blocks: usize) -> Vec<Hash> {
-    (0..blocks).map(|_| fixture.save(space).0).collect()
+    let save = |_| {
+        let (hash, _) = fixture.save(space);
+        fixture.wait_for_inspector();
+        hash
+    };
+    (0..blocks).map(save).collect()
 }
 
 fn found(fixture: &Fixture, space: SpaceId, hashes: &[Hash]) -> usize {

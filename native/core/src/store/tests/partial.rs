@@ -61,7 +61,6 @@ fn partial_blocks_give_way_under_pressure_and_are_counted() {
     for _ in 0..1000 {
         fixture.save_shard(space, 0, &random_hash());
     }
-    // The evictor at work between two counts of a snapshot would be in one of them only.
     fixture.stop_threads();
     let snapshot = fixture.snapshot();
     assert_eq!(snapshot.no_space, 0);

@@ -40,6 +40,7 @@ fn a_save_into_a_full_pool_evicts_and_succeeds() {
             let may_be_gone = policy == PolicyKind::Sieve && read.is_none();
             assert!(may_be_gone || read == Some(bytes), "{}", policy.name());
         }
+        fixture.stop_threads();
         let snapshot = fixture.snapshot();
         assert_eq!(snapshot.no_space, 0);
         assert_eq!(

@@ -142,6 +142,7 @@ fn the_oldest_blocks_go_first_after_a_take_over() {
     let space = fixture.store.space(key(0), geometry(&[64 << 10])).unwrap();
     let saved: Vec<_> = (0..60).map(|_| fixture.save(space).0).collect();
     let fixture = fixture.reopen(|_| {});
+    fixture.stop_threads();
     let space = fixture.store.space(key(0), geometry(&[64 << 10])).unwrap();
     for _ in 0..30 {
         fixture.save(space);
