@@ -60,24 +60,24 @@ impl Store {
         is_enough: impl Fn() -> bool,
     ) -> Reclaimed {
         let _turn = self.reclaim_turn.lock();
-        let pins_hold = self.pins_hold();
-        let reclaimed = self.make_room_of(class, victims, &is_enough, pins_hold);
+        let reclaimed = self.make_room_of(class, victims, &is_enough, || self.pins_hold());
         // Pins keep no page size out of the pool.
-        if reclaimed == Reclaimed::Nothing && pins_hold && self.pool.room(class).total_pages == 0 {
-            return self.make_room_of(class, victims, &is_enough, false);
+        if reclaimed == Reclaimed::Nothing && self.pins_hold() && self.pool.room(class).total_pages == 0 {
+            return self.make_room_of(class, victims, &is_enough, || false);
         }
         reclaimed
     }
 
+    /// `pins_hold` is asked anew for each victim, as pinned namespaces come down to what they may keep by what goes.
     fn make_room_of(
         &self,
         class: ClassId,
         victims: usize,
         is_enough: impl Fn() -> bool,
-        pins_hold: bool,
+        pins_hold: impl Fn() -> bool,
     ) -> Reclaimed {
         let patience = |space: &Space| match space.uses(class) {
-            _ if pins_hold && space.namespace.is_pinned() => 0,
+            _ if space.namespace.is_pinned() && pins_hold() => 0,
             true => FRUITLESS_VICTIMS,
             false => FRUITLESS_SLABS,
         };
@@ -85,7 +85,7 @@ impl Store {
             if space.uses(class) {
                 self.evict(block, Departure::Room).is_some()
             } else {
-                self.empty_slab_of(block, pins_hold)
+                self.empty_slab_of(block, pins_hold())
             }
         })
     }

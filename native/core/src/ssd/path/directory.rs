@@ -89,11 +89,7 @@ impl Directory {
                 _ => false,
             };
             if !is_same {
-                let message = format!(
-                    "{} was moved, replaced or deleted while in use: put it back",
-                    path.display()
-                );
-                return Err(Error::new(ErrorKind::NotFound, message));
+                return Err(gone(path));
             }
         }
         Ok(())
@@ -150,16 +146,19 @@ pub(super) fn refuse_gone(dir: &Path) -> Result<()> {
     for path in [dir, &dir.join(IDENTITY)] {
         let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
         if fs::symlink_metadata(path).is_err_and(is_gone) {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "{} was moved or deleted while in use: put it back, or remove the path from the tier and add it again",
-                    path.display()
-                ),
-            ));
+            return Err(gone(path));
         }
     }
     Ok(())
+}
+
+/// One sentence, whoever finds it first: it is the reason that stays for as long as the path is offline.
+fn gone(path: &Path) -> Error {
+    let message = format!(
+        "{} was moved, replaced or deleted while in use: put it back, or remove the path from the tier and add it again",
+        path.display()
+    );
+    Error::new(ErrorKind::NotFound, message)
 }
 
 /// Refuses a directory that has segments, which only a path of its name can have.

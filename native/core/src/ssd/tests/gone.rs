@@ -38,7 +38,7 @@ fn a_path_that_stays_away_says_so_at_each_try() {
     fixture.wait_for_state("offline");
     // Not that some file of it cannot be opened.
     let said = format!(
-        "{} was moved or deleted while in use: put it back, or remove",
+        "{} was moved, replaced or deleted while in use: put it back, or remove",
         path.display()
     );
     let end = deadline();

@@ -6,6 +6,7 @@ use crate::eviction::PolicyKind;
 use crate::pool::Pool;
 use crate::progress::Progress;
 use crate::space::{SpaceId, SpaceKey};
+use crate::store::reclaim::Reclaimed;
 use crate::store::spaces::Spaces;
 use crate::store::{NamespaceSnapshot, Reserved, Store};
 
@@ -75,6 +76,21 @@ fn pinned_namespaces_leave_a_part_of_the_pool_to_others() {
     fill(&fixture, others, 500);
     assert!(snapshot_of(&fixture, 1).used_bytes >= 8 * MIB * 3 / 4 - MIB);
     assert_eq!(fixture.snapshot().no_space, 0);
+}
+
+#[test]
+fn one_turn_of_eviction_leaves_pinned_namespaces_their_part() {
+    let fixture = Fixture::quiet(8 * MIB, PolicyKind::Lru);
+    fixture.store.pin_namespace(&[1; 32]).unwrap();
+    let (ours, others) = (space(&fixture.store, 1), space(&fixture.store, 2));
+    for (space, blocks) in [(ours, 110), (others, 10)] {
+        (0..blocks).for_each(|_| drop(fixture.save(space)));
+    }
+    let (class, _) = fixture.store.pool.class(PAGE).unwrap();
+    let made = fixture.store.make_room(class, 256, || false);
+    assert_eq!(made, Reclaimed::Some);
+    let left = [1, 2].map(|namespace| snapshot_of(&fixture, namespace).blocks);
+    assert_eq!(left, [95, 0]);
 }
 
 #[test]
