@@ -34,7 +34,8 @@ def cells(line: Line) -> int:
     >>> cells((("ab", ""), ("c", "bold")))
     3
     """
-    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in line)
+    text = "".join([part for part, _ in line])
+    return len(text) if text.isascii() else cell_len(text)
 
 
 def cut(line: Line, width: int) -> Line:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pegaflow.errors import Unreachable
+from pegaflow.observe.operator import Operator
 from tests.tui.scenes import Scene
 
 KEPT: Final = Path(__file__).parent / "screens"
@@ -56,11 +57,16 @@ def _one_gone() -> Scene:
     return scene
 
 
+def _may_act() -> Scene:
+    return Scene(operators={"gpu-1": Operator(lambda: "http://gpu-1:9091", Path("token"))})
+
+
 PICTURES: Final = (
     Picture("dashboard", Scene, kind="svg"),
     Picture("fleet", _one_gone, kind="svg"),
     Picture("faults", lambda: Scene(offline_after_s=20, engines=9, seconds=100), ["z"], "svg"),
-    Picture("disconnected", _gone),
+    Picture("disconnected", _gone, kind="svg"),
+    Picture("confirmation", _may_act, ["x"], "svg"),
     Picture("help", Scene, ["question_mark"]),
     Picture("engines", lambda: Scene(engines=64), ["tab", "tab", "tab", "tab", "tab", "M"]),
     Picture("namespaces", lambda: Scene(namespaces=50), [*["tab"] * 6, "s", "M"]),
