@@ -91,7 +91,7 @@ class Config:
     )
     eviction_policy: str = _setting(
         kinds.choice("lru", "s3fifo", "sieve", "arc", "tinylfu", "density"),
-        "lru",
+        "density",
         "Which blocks leave first when the pool is full; `pegaflow plan` compares them. density "
         "learns how soon blocks are used again.",
     )

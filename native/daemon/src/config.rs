@@ -121,12 +121,12 @@ pub struct DaemonConfig {
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "PolicyKind describes them")]
 pub enum EvictionPolicy {
-    #[default]
     Lru,
     S3fifo,
     Sieve,
     Arc,
     Tinylfu,
+    #[default]
     Density,
 }
 

@@ -87,7 +87,6 @@ pub(crate) const MAX_POLICY_BASE_BYTES: usize = 512 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicyKind {
     /// The least recently used block goes first.
-    #[default]
     Lru,
     /// S3-FIFO: blocks that are used only once go first, and come back to better places.
     S3Fifo,
@@ -98,6 +97,7 @@ pub enum PolicyKind {
     /// W-TinyLFU: the blocks that were used least often go first.
     TinyLfu,
     /// The block with the fewest expected hits for the room that it takes goes first, leaves before what they follow.
+    #[default]
     Density,
 }
 

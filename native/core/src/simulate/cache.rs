@@ -35,33 +35,33 @@ impl SimulatedCache {
 
     /// The blocks of the request that were hit; all of them are cached afterwards, as far as they fit.
     pub fn serve(&mut self, request: Request<'_>) -> usize {
-        let Self {
-            policy,
-            tokens,
-            hits,
-            misses,
-            ..
-        } = self;
-        let token = |block: &u32| tokens.get(*block as usize).copied().flatten();
-        hits.clear();
-        hits.extend(request.blocks.iter().map_while(token));
-        misses.clear();
-        misses.extend(
-            request
-                .blocks
-                .iter()
-                .skip(hits.len())
-                .map(|block| fingerprint(*block)),
-        );
-        policy.request(hits, misses, request.time_us);
-        for (block, fingerprint) in request.blocks.iter().skip(hits.len()).zip(misses) {
-            match tokens.get_mut(*block as usize) {
-                Some(Some(token)) => policy.present(*token, *fingerprint, request.time_us),
-                Some(place) => *place = Some(policy.insert(BlockId(*block), *fingerprint, request.time_us)),
+        let hits = self.ask(request);
+        self.save(request.time_us, request.blocks.get(hits..).unwrap_or_default());
+        hits
+    }
+
+    /// Caches blocks, as far as they fit, also those that nobody asked for: an answer's.
+    pub fn save(&mut self, time_us: u64, blocks: &[u32]) {
+        for block in blocks {
+            let fingerprint = fingerprint(*block);
+            match self.tokens.get_mut(*block as usize) {
+                Some(Some(token)) => self.policy.present(*token, fingerprint, time_us),
+                Some(place) => *place = Some(self.policy.insert(BlockId(*block), fingerprint, time_us)),
                 None => {}
             }
         }
         self.shrink();
+    }
+
+    /// The blocks of the request that are cached, of its first ones.
+    fn ask(&mut self, request: Request<'_>) -> usize {
+        let token = |block: &u32| self.tokens.get(*block as usize).copied().flatten();
+        self.hits.clear();
+        self.hits.extend(request.blocks.iter().map_while(token));
+        self.misses.clear();
+        let others = request.blocks.iter().skip(self.hits.len());
+        self.misses.extend(others.map(|block| fingerprint(*block)));
+        self.policy.request(&self.hits, &self.misses, request.time_us);
         self.hits.len()
     }
 

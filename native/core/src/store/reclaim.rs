@@ -3,6 +3,7 @@
 //! Each space proposes its own victims; the space whose next victim was unused for longest gives first. If its pages are
 //! of the wanted size one block goes, else a slab whose blocks nobody pins goes whole, so that memory follows demand.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::namespace::Namespace;
@@ -147,7 +148,8 @@ impl Store {
         }
     }
 
-    /// The space whose next victim was unused for longest; before all others those whose namespace takes more than it may.
+    /// The space whose next victim was unused for longest, of equal ones the oldest; before all others those whose namespace takes
+    /// more than it may.
     fn coldest_space(&self, may_give: impl Fn(&Space) -> bool) -> Option<Arc<Space>> {
         let now = self.now();
         let spaces = self.spaces.all();
@@ -160,7 +162,7 @@ impl Store {
             Some((space.namespace.is_over_quota(), now.saturating_sub(used), space))
         });
         with_age
-            .max_by_key(|(is_over, age, _)| (*is_over, *age))
+            .min_by_key(|(is_over, age, _)| Reverse((*is_over, *age)))
             .map(|(_, _, space)| Arc::clone(space))
     }
 

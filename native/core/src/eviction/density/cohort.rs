@@ -12,6 +12,8 @@ use crate::eviction::Token;
 const OPEN_MOMENTS: u32 = 4;
 /// Cohorts become one when this part of their age covers both.
 const SPAN_DIVISOR: u32 = 4;
+/// So few are left as they are.
+const FEW_COHORTS: usize = 1 << 10;
 
 /// What cohorts go by: those that stay last, the fewest hits a moment first, of equal ones the oldest.
 type Rank = (bool, u32, u32);
@@ -71,10 +73,12 @@ pub(super) struct Cohorts {
     by_class: [Vec<u32>; CLASSES],
     /// Those with leaves, and some others, the next to go first.
     order: BTreeSet<(Rank, u32)>,
-    /// The moment from which the oldest leaf was unused, when they were ranked.
-    oldest: u32,
+    /// Those with leaves, by the moment from which their members are unused.
+    with_leaves: BTreeSet<(u32, u32)>,
     /// What was used since this moment stays.
     edge: u32,
+    /// How many there may be before those that have become alike are made one.
+    most: usize,
 }
 
 impl Default for Cohorts {
@@ -84,8 +88,9 @@ impl Default for Cohorts {
             free: Vec::new(),
             by_class: std::array::from_fn(|_| Vec::new()),
             order: BTreeSet::new(),
-            oldest: 0,
+            with_leaves: BTreeSet::new(),
             edge: 0,
+            most: FEW_COHORTS,
         }
     }
 }
@@ -148,6 +153,9 @@ impl Cohorts {
         };
         let Some(id) = self.find(class, used) else { return };
         if let Some(cohort) = self.cohorts.get_mut(id as usize) {
+            if cohort.leaves.len() == 0 {
+                self.with_leaves.insert((cohort.first, id));
+            }
             cohort.leaves.push(nodes, token);
             if cohort.rank.is_none() {
                 self.order.insert((cohort.rank_now(now, self.edge, hazards), id));
@@ -160,8 +168,12 @@ impl Cohorts {
         let Some((class, used)) = nodes.get(token).map(|node| (node.class(), node.used)) else {
             return;
         };
-        if let Some(cohort) = self.find_mut(class, used) {
+        let Some(id) = self.find(class, used) else { return };
+        if let Some(cohort) = self.cohorts.get_mut(id as usize) {
             cohort.leaves.unlink(nodes, token);
+            if cohort.leaves.len() == 0 {
+                self.with_leaves.remove(&(cohort.first, id));
+            }
         }
     }
 
@@ -183,19 +195,18 @@ impl Cohorts {
     /// What was used since `edge` goes last.
     pub(super) fn rank(&mut self, now: u32, edge: u32, hazards: &Hazards) {
         self.edge = edge;
-        self.oldest = now;
-        let mut order = Vec::with_capacity(self.order.len());
-        for id in self.by_class.iter().flatten() {
-            if let Some(cohort) = self.cohorts.get_mut(*id as usize)
-                && cohort.leaves.len() > 0
-            {
+        let mut order = Vec::with_capacity(self.with_leaves.len());
+        for (_, id) in &self.with_leaves {
+            if let Some(cohort) = self.cohorts.get_mut(*id as usize) {
                 order.push((cohort.rank_now(now, edge, hazards), *id));
-                if now.wrapping_sub(cohort.first) > now.wrapping_sub(self.oldest) {
-                    self.oldest = cohort.first;
-                }
             }
         }
         self.order = BTreeSet::from_iter(order);
+    }
+
+    /// The same where what goes last is as before.
+    pub(super) fn rank_again(&mut self, now: u32, hazards: &Hazards) {
+        self.rank(now, self.edge, hazards);
     }
 
     /// About since when so many members were used, of those that are kept or remembered, for each number.
@@ -223,12 +234,19 @@ impl Cohorts {
         })
     }
 
-    /// About since when the oldest leaf is unused, in moments.
-    pub(super) fn oldest(&self) -> u32 {
-        self.oldest
+    /// About since when the oldest leaf is unused, in moments; None when there is none.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.with_leaves.first().map(|(first, _)| *first)
+    }
+
+    /// Whether it is time to make one of those that have become alike.
+    pub(super) fn are_many(&self) -> bool {
+        self.cohorts.len() - self.free.len() > self.most
     }
 
     /// Makes one cohort of those that have become alike in age.
+    ///
+    /// They have to be ranked anew then.
     pub(super) fn merge(&mut self, nodes: &mut Nodes, now: u32, hazards: &mut Hazards) {
         for list in &mut self.by_class {
             let mut before: Option<u32> = None;
@@ -260,6 +278,12 @@ impl Cohorts {
                 true
             });
         }
+        self.most = FEW_COHORTS.max(2 * (self.cohorts.len() - self.free.len()));
+        let first = |id: &u32| {
+            let cohort = self.cohorts.get(*id as usize)?;
+            (cohort.leaves.len() > 0).then_some((cohort.first, *id))
+        };
+        self.with_leaves = self.by_class.iter().flatten().filter_map(first).collect();
     }
 
     /// The cohort of a member that was used last at this moment.
@@ -288,6 +312,7 @@ impl Cohorts {
         let ids = self.by_class.iter().map(Vec::capacity).sum::<usize>() + self.free.capacity();
         self.cohorts.capacity() * size_of::<Cohort>()
             + self.order.len() * 2 * size_of::<(Rank, u32)>()
+            + self.with_leaves.len() * 2 * size_of::<(u32, u32)>()
             + ids * size_of::<u32>()
     }
 }

@@ -26,8 +26,11 @@ use hazard::Hazards;
 use node::{List, NONE, Node, Nodes, Place};
 use recency::{Lru, Recency};
 
-/// Of all blocks, this part is fresh: not proposed before others have come, whatever their class.
-const FRESH_DIVISOR: usize = 256;
+/// What came last is fresh, and goes last whatever its class: this part of all blocks,
+const FRESH_DIVISOR: usize = 32;
+/// and what came in so few moments that ages hardly tell it from what was there, up to this part of all.
+const FRESH_MOMENTS: u32 = 8;
+const MOST_FRESH_DIVISOR: usize = 2;
 /// Of blocks that are not kept, so many for each kept one are remembered,
 const GHOSTS_PER_BLOCK: usize = 2;
 /// and as many as were seen up to these, however few blocks are kept.
@@ -276,14 +279,21 @@ impl Density {
     fn rank(&mut self) {
         self.proposals = 0;
         self.learn();
-        let now = self.now;
-        self.cohorts.merge(&mut self.nodes, now, &mut self.hazards);
+        self.cohorts.merge(&mut self.nodes, self.now, &mut self.hazards);
         let fitting = self.fitting;
         let ahead = fitting / Lru::AHEAD_DIVISOR;
         let numbers = [fitting, fitting - ahead, self.recency.blocks(fitting)];
-        let [lru_edge, next_edge, edge] = self.cohorts.used_since(numbers, now);
+        let [lru_edge, next_edge, edge] = self.cohorts.used_since(numbers, self.now);
         self.lru = Some(Lru::new(lru_edge, next_edge, ahead));
-        self.cohorts.rank(now, edge, &self.hazards);
+        self.cohorts.rank(self.now, edge, &self.hazards);
+    }
+
+    /// Makes cohorts few again where no room is needed for long.
+    fn tidy(&mut self) {
+        if self.cohorts.are_many() {
+            self.cohorts.merge(&mut self.nodes, self.now, &mut self.hazards);
+            self.cohorts.rank_again(self.now, &self.hazards);
+        }
     }
 
     /// The leaf that goes next, if there is one.
@@ -298,6 +308,18 @@ impl Density {
         while self.settle_fresh() {}
         self.rank();
         self.cohorts.next()
+    }
+
+    /// Leaves fresh only what came last.
+    fn limit_fresh(&mut self) {
+        while let Some(node) = self.fresh.oldest().and_then(|token| self.nodes.get(token)) {
+            let is_new = self.now.wrapping_sub(node.used) < FRESH_MOMENTS;
+            let divisor = if is_new { MOST_FRESH_DIVISOR } else { FRESH_DIVISOR };
+            if self.fresh.len() <= self.kept.div_ceil(divisor) {
+                return;
+            }
+            self.settle_fresh();
+        }
     }
 
     /// The first of the fresh blocks is fresh no more; whether there was one.
@@ -346,6 +368,7 @@ impl EvictionPolicy for Density {
             self.adopt(*child, *parent);
         }
         self.miss(hits.last().copied(), misses, &memories, tail);
+        self.tidy();
     }
 
     fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token {
@@ -360,9 +383,7 @@ impl EvictionPolicy for Density {
         self.kept += 1;
         let token = self.nodes.insert(block, memory.class, memory.used);
         self.fresh.push(&mut self.nodes, token);
-        if self.fresh.len() > self.kept.div_ceil(FRESH_DIVISOR) {
-            self.settle_fresh();
-        }
+        self.limit_fresh();
         self.chain(token, fingerprint);
         token
     }
@@ -411,6 +432,7 @@ impl EvictionPolicy for Density {
 
     fn victim(&mut self) -> Option<BlockId> {
         self.proposals += 1;
+        self.limit_fresh();
         if let Some(token) = self.next_leaf() {
             self.set_aside(token);
             return Some(self.nodes.get(token)?.block);
@@ -426,7 +448,10 @@ impl EvictionPolicy for Density {
     }
 
     fn coldest(&self) -> Option<Tick> {
-        (self.kept > 0).then(|| tick(self.cohorts.oldest()))
+        let used = |token| Some(self.nodes.get(token)?.used);
+        let waiting = || self.fresh.oldest().or(self.aside.oldest()).and_then(used);
+        let oldest = self.cohorts.oldest().or_else(waiting).unwrap_or(self.now);
+        (self.kept > 0).then(|| tick(oldest))
     }
 
     fn used(&self, token: Token) -> Option<Tick> {

@@ -4,15 +4,16 @@
 //! remembered, so LRU's hits are counted without a second cache. While it hits more, more of what was used last stays.
 
 /// The part that stays is so many of these of the kept blocks.
-const PARTS: usize = 8;
+const PARTS: usize = 16;
 /// Before anything is known, half of them.
-const FIRST_PART: usize = 4;
+const FIRST_PART: usize = 8;
 /// LRU is better when so many percent of its hits are missing: less may be chance, or that its hits are not known exactly.
-const MISSING_PERCENT: usize = 15;
+const MISSING_PERCENT: usize = 5;
 /// So much more stays then; else half as much.
-const PARTS_OF_LRU: usize = 2;
-/// Blocks that are asked for between two decisions, or as many as are kept. What was hit before counts half.
+const PARTS_OF_LRU: usize = 4;
+/// Blocks that are asked for between two decisions, or one for so many kept ones. What was hit before counts half.
 const LEAST_WINDOW: usize = 1024;
+const BLOCKS_PER_ASKED: usize = 2;
 
 /// The part, and what was hit since it was set.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Recency {
         self.asked += asked;
         self.own_hits += own_hits;
         self.lru_hits += lru_hits;
-        if self.asked < LEAST_WINDOW.max(kept / 4) {
+        if self.asked < LEAST_WINDOW.max(kept / BLOCKS_PER_ASKED) {
             return;
         }
         if self.own_hits * 100 < self.lru_hits * (100 - MISSING_PERCENT) {

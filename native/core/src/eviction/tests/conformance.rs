@@ -44,6 +44,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
+/// Spread over all numbers, as hashes are.
+fn fingerprint(block: u32) -> u32 {
+    block.wrapping_mul(0x9e37_79b9)
+}
+
 /// What is kept: by block its token and fingerprint.
 type Kept = BTreeMap<BlockId, (Token, u32)>;
 
@@ -181,14 +186,14 @@ fn no_policy_takes_more_than_its_bytes_a_block() {
             let mut policy = kind.build();
             let mut tokens = Vec::new();
             for block in 0..blocks {
-                tokens.push(policy.insert(BlockId(block), block.wrapping_mul(0x9e37_79b9), u64::from(block)));
+                tokens.push(policy.insert(BlockId(block), fingerprint(block), u64::from(block)));
             }
             // A cache that has been full for long: each block was replaced.
             for block in blocks..4 * blocks {
-                policy.request(&[], &[block.wrapping_mul(0x9e37_79b9)], u64::from(block));
+                policy.request(&[], &[fingerprint(block)], u64::from(block));
                 let victim = policy.victim().unwrap();
-                policy.remove(tokens[victim.0 as usize], victim.0.wrapping_mul(0x9e37_79b9));
-                tokens.push(policy.insert(BlockId(block), block.wrapping_mul(0x9e37_79b9), u64::from(block)));
+                policy.remove(tokens[victim.0 as usize], fingerprint(victim.0));
+                tokens.push(policy.insert(BlockId(block), fingerprint(block), u64::from(block)));
             }
             let bytes = policy.memory_bytes().saturating_sub(MAX_POLICY_BASE_BYTES);
             let bytes = bytes.div_ceil(policy.len());
@@ -198,5 +203,53 @@ fn no_policy_takes_more_than_its_bytes_a_block() {
                 kind.name()
             );
         }
+    }
+}
+
+#[test]
+fn what_was_just_saved_is_not_the_next_to_go() {
+    for kind in PolicyKind::ALL {
+        let mut policy = kind.build();
+        let mut tokens = BTreeMap::new();
+        for block in 0..2000 {
+            let now = u64::from(block) * 10_000;
+            tokens.insert(block, policy.insert(BlockId(block), fingerprint(block), now));
+            while policy.len() > 200 {
+                let victim = policy.victim().unwrap();
+                assert_ne!(victim, BlockId(block), "{}", kind.name());
+                policy.remove(tokens.remove(&victim.0).unwrap(), fingerprint(victim.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_came_late_is_not_taken_for_cold() {
+    const HOUR: u64 = 3_600_000_000;
+    const SECOND: u64 = 1_000_000;
+    for kind in PolicyKind::ALL {
+        let mut policy = kind.build();
+        for block in 0..100 {
+            policy.insert(BlockId(block), fingerprint(block), HOUR + u64::from(block));
+            let coldest = policy.coldest().unwrap();
+            assert!(coldest > HOUR - SECOND, "{}: {coldest}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_nothing_has_to_leave_takes_no_more_over_time() {
+    for kind in PolicyKind::ALL {
+        let mut policy = kind.build();
+        let tokens: Vec<_> = (0..100)
+            .map(|block| policy.insert(BlockId(block), fingerprint(block), 0))
+            .collect();
+        for second in 0..200_000 {
+            let first = (second * 7 % 95) as usize;
+            policy.request(&tokens[first..first + 5], &[], second * 1_000_000);
+        }
+        let bytes = policy.memory_bytes();
+        let most = MAX_POLICY_BASE_BYTES + tokens.len() * MAX_POLICY_BYTES;
+        assert!(bytes <= most, "{} takes {bytes} bytes", kind.name());
     }
 }

@@ -44,16 +44,28 @@ impl Cache {
         for block in misses {
             match self.tokens.get(block) {
                 Some(token) => self.policy.present(*token, fingerprint(*block), self.now),
-                None => {
-                    let token = self.policy.insert(BlockId(*block), fingerprint(*block), self.now);
-                    self.tokens.insert(*block, token);
-                }
+                None => self.insert(*block),
             }
         }
+        self.shrink();
+        hits.len()
+    }
+
+    /// Caches a block that nobody asked for.
+    fn save(&mut self, block: u32) {
+        self.insert(block);
+        self.shrink();
+    }
+
+    fn insert(&mut self, block: u32) {
+        let token = self.policy.insert(BlockId(block), fingerprint(block), self.now);
+        self.tokens.insert(block, token);
+    }
+
+    fn shrink(&mut self) {
         while self.tokens.len() > self.capacity {
             self.evict();
         }
-        hits.len()
     }
 
     fn evict(&mut self) -> u32 {
@@ -167,5 +179,44 @@ fn hits_of_what_is_sent_twice(others: u32) -> usize {
 fn a_prompt_that_is_sent_twice_is_found_in_a_full_cache() {
     for others in [0, 9, 10, 11, 50, 300, 2000] {
         assert_eq!(hits_of_what_is_sent_twice(others), 40, "after {others} others");
+    }
+}
+
+#[test]
+fn what_came_last_stays_where_its_kind_was_never_of_use() {
+    let mut cache = Cache::new(PolicyKind::Density, 640);
+    let mut unannounced = 1 << 16..;
+    for round in 0..400 {
+        cache.now += SECOND;
+        let prompt: Vec<_> = (0..8).map(|depth| (round % 20) << 8 | depth).collect();
+        cache.serve(&prompt);
+        for block in unannounced.by_ref().take(20) {
+            cache.save(block);
+        }
+    }
+    let newest = unannounced.start - 20..unannounced.start;
+    for _ in 0..600 {
+        let gone = cache.evict();
+        assert!(!newest.contains(&gone), "{gone:x} is of the last that came");
+    }
+}
+
+#[test]
+fn what_was_just_saved_is_found_at_any_speed() {
+    for step in [0, 1, 5, 20, 60, 100, 500, 3000] {
+        let mut cache = Cache::new(PolicyKind::Density, 512);
+        let mut fresh = 0..;
+        for round in 0..400 {
+            let saved: Vec<_> = fresh.by_ref().take(1 + round % 128).collect();
+            for block in &saved {
+                cache.now += step * SECOND / 1000;
+                cache.save(*block);
+            }
+            assert_eq!(
+                cache.serve(&saved),
+                saved.len(),
+                "{step} ms a block, round {round}"
+            );
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Density is not worse than any textbook policy, whatever the requests are like.
+//! The default policy is not worse than any textbook policy, whatever the requests are like.
 
 use super::workloads;
 use crate::eviction::PolicyKind;
@@ -17,7 +17,7 @@ fn no_textbook_policy_is_much_better_on_requests_of_any_kind() {
         let sizes = PARTS.map(|part| requests.distinct_blocks() / part);
         let hits = |kind| curve(&requests, Contender::Policy(kind), &sizes, 2);
         let points = |hits: u64| hits as f64 * PERCENT / requests.blocks() as f64;
-        let own = hits(PolicyKind::Density);
+        let own = hits(PolicyKind::default());
         for kind in PolicyKind::ALL {
             for ((size, own), other) in sizes.iter().zip(&own).zip(hits(kind)) {
                 let (own, other) = (points(*own), points(other));

@@ -8,7 +8,7 @@ const PAGE: u64 = 4096;
 
 #[test]
 fn the_end_of_a_prompt_goes_before_its_beginning() {
-    let fixture = Fixture::quiet(4 * MIB, PolicyKind::Density);
+    let fixture = Fixture::quiet(4 * MIB, PolicyKind::default());
     let space = fixture.space(&[PAGE]);
     let prompt: Vec<Hash> = (0..20).map(|_| random_hash()).collect();
     assert_eq!(fixture.lookup(space, &prompt).len(), 0);

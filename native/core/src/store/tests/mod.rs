@@ -1,6 +1,7 @@
 //! Tests of the store, by property.
 
 mod accounts;
+mod answers;
 mod chains;
 mod checksums;
 mod crash_copy;
