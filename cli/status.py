@@ -157,10 +157,7 @@ def _ssd(status: Status) -> Iterator[tuple[str, str]]:
         if path.reason:
             yield "", path.reason
     yield from (("", sentence) for sentence in status.ssd.shortages)
-    rates = (
-        f"disks can read {format_size(int(status.ssd.read_bytes_per_s))}/s and "
-        f"write {format_size(int(status.ssd.write_bytes_per_s))}/s, as measured"
-    )
+    rates = _rates(status.ssd)
     if status.ssd.write_budget_left_bytes is not None:
         rates += f", {format_size(status.ssd.write_budget_left_bytes)} may be written today"
     yield "", rates
@@ -168,6 +165,13 @@ def _ssd(status: Status) -> Iterator[tuple[str, str]]:
     if status.ssd.warming and status.ssd.warming.state == "running":
         done, planned = status.ssd.warming.fetched_bytes, status.ssd.warming.planned_bytes
         yield "", f"warming: {format_size(done)} of {format_size(planned)}"
+
+
+def _rates(ssd: Ssd) -> str:
+    """What the disks can do, as far as it is known."""
+    measured = {"read": ssd.read_bytes_per_s, "write": ssd.write_bytes_per_s}
+    told = [f"{verb} {format_size(int(rate))}/s" for verb, rate in measured.items() if rate]
+    return f"disks can {' and '.join(told)}, as measured" if told else "disks were not measured yet"
 
 
 def _traffic(ssd: Ssd) -> str:

@@ -19,7 +19,7 @@ pub(crate) struct EngineSnapshot {
     worker_pids: Vec<u32>,
     workers: u32,
     client_version: String,
-    pub(super) attached_s: f64,
+    pub(crate) attached_s: f64,
     pub(crate) last_call_s: f64,
     pub(crate) mapped_bytes: u64,
     pub(crate) saves: TransferCounts,

@@ -27,6 +27,9 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Every state.
+    pub(crate) const ALL: [Self; 4] = [Self::Starting, Self::Ready, Self::Degraded, Self::Draining];
+
     /// The word for documents and events.
     pub(crate) fn name(self) -> &'static str {
         match self {

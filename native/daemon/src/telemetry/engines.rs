@@ -16,6 +16,7 @@ struct Row {
     loads: TransferCounts,
     mapped_bytes: u64,
     last_call_ms: u64,
+    attached_ms: u64,
 }
 
 /// Writes the metrics of each engine.
@@ -27,6 +28,7 @@ pub(super) fn encode(engines: &[EngineSnapshot], lines: &mut Lines<'_, '_>) -> f
         row.loads.add(&engine.loads);
         row.mapped_bytes += engine.mapped_bytes;
         row.last_call_ms = row.last_call_ms.max((engine.last_call_s * 1e3) as u64);
+        row.attached_ms = row.attached_ms.max((engine.attached_s * 1e3) as u64);
     }
     type Of = fn(&Row) -> u64;
     let counters: [(&str, &str, Of); 8] = [
@@ -85,13 +87,23 @@ pub(super) fn encode(engines: &[EngineSnapshot], lines: &mut Lines<'_, '_>) -> f
         MetricType::Gauge,
         mapped,
     )?;
-    let ages = rows
-        .iter()
-        .map(|(engine, row)| (engine.clone(), row.last_call_ms as f64 / 1e3));
-    lines.gauges(
-        "engine",
-        "pegaflow_engine_last_call_age_seconds",
-        "Time since an engine attached or called last",
-        ages,
-    )
+    let ages: [(&str, &str, Of); 2] = [
+        (
+            "pegaflow_engine_last_call_age_seconds",
+            "Time since an engine attached or called last",
+            |row| row.last_call_ms,
+        ),
+        (
+            "pegaflow_engine_attached_seconds",
+            "Time since an engine attached",
+            |row| row.attached_ms,
+        ),
+    ];
+    for (name, help, of) in ages {
+        let seconds = rows
+            .iter()
+            .map(|(engine, row)| (engine.clone(), of(row) as f64 / 1e3));
+        lines.gauges("engine", name, help, seconds)?;
+    }
+    Ok(())
 }

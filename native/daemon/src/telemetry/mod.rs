@@ -6,6 +6,7 @@ mod engines;
 mod latency;
 mod metrics;
 mod operations;
+mod overview;
 mod prefixes;
 mod recompute;
 mod rpc;

@@ -16,7 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::blocks::entry;
-use super::{Restore, demand, engines, ssd};
+use super::{Restore, demand, engines, overview, ssd};
 use crate::boot::VERSION;
 use crate::daemon::Daemon;
 use crate::recording::RecordingSnapshot;
@@ -65,6 +65,7 @@ impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut lines = Lines(&mut encoder);
         self.process(&mut lines)?;
+        overview::encode(&self.0, &mut lines)?;
         let store = self.0.store.snapshot();
         Self::store(&store, &mut lines)?;
         self.nodes(&mut lines)?;

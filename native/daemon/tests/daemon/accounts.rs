@@ -175,6 +175,8 @@ async fn each_engine_has_its_own_saves_and_loads() {
     }
     let ages = by(&metrics, "pegaflow_engine_last_call_age_seconds", "engine");
     assert!(ages.len() == 2 && ages.values().all(|age| *age < 60), "{ages:?}");
+    let attached = by(&metrics, "pegaflow_engine_attached_seconds", "engine");
+    assert_eq!(attached.keys().collect::<Vec<_>>(), ["loader", "saver"]);
     let status = daemon.status().await;
     let engines = status["engines"].as_array().unwrap();
     let loads: Vec<_> = engines.iter().map(|engine| &engine["loads"]["blocks"]).collect();

@@ -115,6 +115,31 @@ async fn engines_come_and_go_with_their_names() {
 }
 
 #[tokio::test]
+async fn metrics_have_the_state_the_events_and_the_quotas() {
+    let daemon = Daemon::start();
+    eventually("ready", async || {
+        metrics(&daemon.ready.http_addr)["pegaflow_state{state=\"ready\"}"] == 1.0
+    })
+    .await;
+    let quota =
+        json!({"operation": "namespace-quota", "namespace": "ab".repeat(32), "quota": {"bytes": 1 << 20}});
+    operate(&daemon, &quota).await.unwrap();
+    let before = read(&daemon, "")["last"].as_u64().unwrap();
+    let metrics = metrics(&daemon.ready.http_addr);
+    let after = read(&daemon, "")["last"].as_u64().unwrap();
+    let states = metrics
+        .iter()
+        .filter(|(name, _)| name.starts_with("pegaflow_state{"));
+    assert_eq!(states.map(|(_, is_in)| is_in).sum::<f64>(), 1.0);
+    assert!((before as f64..=after as f64).contains(&metrics["pegaflow_events_total"]));
+    let quota = format!(
+        "pegaflow_namespace_quota_bytes{{namespace=\"{}\"}}",
+        "ab".repeat(8)
+    );
+    assert_eq!(metrics[&quota], f64::from(1 << 20));
+}
+
+#[tokio::test]
 async fn operations_and_changes_of_settings_are_told_apart() {
     let daemon = Daemon::start();
     let namespace = "ab".repeat(32);
