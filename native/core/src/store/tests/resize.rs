@@ -127,6 +127,7 @@ fn blocks_in_use_stay_where_they_are_until_patience_ends_and_the_pool_with_them(
         assert_eq!(&hits.page(0, 0).unwrap().read(), bytes);
     }
     drop(held);
+    fixture.wait_for_inspector();
     let slabs = fixture.space(&[MIB]);
     let writers: Vec<_> = (0..8)
         .map(|_| fixture.reserve(slabs, 0, &random_hash()))
