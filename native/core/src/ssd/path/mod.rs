@@ -202,11 +202,12 @@ impl Path {
                 reason: format!("the disk has answered nothing for {} s", most_quiet.as_secs()),
             };
         }
-        if !self.is_online.load(Ordering::Acquire) && self.status.lock().state == PathState::Online {
+        let (status, refused) = (self.status.lock(), self.refused_bytes.load(Ordering::Relaxed));
+        // The writer says that the path is online before others may use it.
+        if status.state == PathState::Online && !self.is_online.load(Ordering::Acquire) {
             let reason = "it is being opened".to_owned();
             return PathState::Offline { reason };
         }
-        let (status, refused) = (self.status.lock(), self.refused_bytes.load(Ordering::Relaxed));
         if status.state == PathState::Online && refused > status.largest_block {
             return PathState::Degraded {
                 reason: format!(
