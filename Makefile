@@ -85,6 +85,11 @@ test-rust: prerequisites ## Run the native tests
 	then cargo nextest run --locked --workspace --exclude pegaflow-python && cargo test --locked --workspace --exclude pegaflow-python --doc; \
 	else cargo test --locked --workspace --exclude pegaflow-python; fi
 
+.PHONY: test-delays
+test-delays: prerequisites ## Run the store's tests with locks that wait at random, for what relies on threads being fast
+	cd native && RUSTFLAGS="--cfg delays" cargo test --locked --package pegaflow-core --lib -- --test-threads 8 \
+		--skip stress --skip slot_record_and_all_metadata --skip what_the_pool_has_no_room_for --skip the_threads_sleep
+
 .PHONY: test-python
 test-python: build $(VENV_VLLM)/.wheel ## Run the Python tests, with a real vLLM
 	VLLM_PYTHON=$(ENGINE) $(BIN)/pytest

@@ -1,6 +1,13 @@
-//! The locks and atomics of the index, store and lease code, so that a model checker can stand in for them.
+//! The locks and atomics of this crate, so that a model checker, or locks that wait, can stand in for them.
 
-pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+#[cfg(delays)]
+mod delays;
+
+#[cfg(delays)]
+pub(crate) use delays::Mutex;
+#[cfg(not(delays))]
+pub(crate) use parking_lot::Mutex;
+pub(crate) use parking_lot::{Condvar, MutexGuard, RwLock};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::sync::{Arc, OnceLock, Weak};
 

@@ -5,8 +5,8 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
+use crate::sync::Mutex;
 use cudarc::driver::sys::{CUdeviceptr, CUipcMemHandle, CUstream};
-use parking_lot::Mutex;
 
 use super::driver::{Calls, SUCCESS, driver};
 use super::event::{EVENTS, Event};

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-use parking_lot::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex};
 
 use super::gpu::{Gpu, GpuUuid};
 use super::pace::Pace;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::gpu::Gpu;
 use crate::error::{Error, ErrorKind, Result};

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::sync::Mutex;
 use cudarc::driver::sys::{CUmemLocation, CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder};
-use parking_lot::Mutex;
 
 use super::driver::BatchCall;
 use super::event::Event;

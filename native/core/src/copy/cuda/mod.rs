@@ -8,7 +8,7 @@ mod way;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use self::begun::CudaCopying;
 use self::memory::Opened;

@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use crate::sync::Mutex;
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
-use parking_lot::Mutex;
 use rustix::event::EventfdFlags;
 
 use super::vector::Transfer;
