@@ -32,7 +32,12 @@ def top(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Read once and end; rates are since the start.")
+        bool,
+        typer.Option(
+            "--once",
+            help="Read once and end; rates are since the start, and raise no alerts: with -n 2 "
+            "the second reading is about the time since the first.",
+        ),
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Write a line of JSON for each reading.")
