@@ -8,8 +8,8 @@ use siphasher::sip::SipHasher24;
 
 use super::key::Key;
 
-/// With 10 million blocks one in 100,000 has the id of another one; more bits are more text to compress.
-const ID_BITS: u32 = 40;
+/// With 10 million blocks one in 7,000 has the id of another one; more bits are more text to compress.
+const ID_BITS: u32 = 36;
 
 /// A lookup.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Tests of the simulation: against caches that keep everything, and against the bound by trying all choices.
 
+mod answers;
 mod robust;
 mod workloads;
 

@@ -1,0 +1,96 @@
+//! Blocks that are saved without having been asked for, as an answer's are, are kept about as well as LRU keeps them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use crate::eviction::PolicyKind;
+use crate::simulate::{Request, SimulatedCache};
+
+const CONVERSATIONS: usize = 1200;
+/// Parts of the distinct blocks that fit.
+const PARTS: [usize; 3] = [32, 16, 8];
+const POINTS: f64 = 2.5;
+
+/// A prompt, and the blocks of its answer.
+struct Turn {
+    time_us: u64,
+    prompt: Vec<u32>,
+    answer: Vec<u32>,
+}
+
+/// How conversations go: blocks of a question and of an answer at most, and seconds between turns.
+struct Habits {
+    question: u32,
+    answer: u32,
+    gap_s: f64,
+}
+
+/// The turns of all conversations by time, and how many blocks differ.
+fn turns(habits: &Habits) -> (Vec<Turn>, u32) {
+    let mut random = SmallRng::seed_from_u64(11);
+    let mut fresh = 0..;
+    let mut due: BinaryHeap<_> = (0..CONVERSATIONS)
+        .map(|number| Reverse((number as u64 * 1_000_000, number)))
+        .collect();
+    let mut said = vec![Vec::new(); CONVERSATIONS];
+    let mut turns = Vec::new();
+    while let Some(Reverse((time_us, number))) = due.pop() {
+        let mut blocks = |most: u32| -> Vec<u32> {
+            let count = random.random_range(1..=most) as usize;
+            fresh.by_ref().take(count).collect()
+        };
+        let (question, answer) = (blocks(habits.question), blocks(habits.answer));
+        said[number].extend(question);
+        turns.push(Turn {
+            time_us,
+            prompt: said[number].clone(),
+            answer: answer.clone(),
+        });
+        said[number].extend(answer);
+        if random.random_bool(0.7) {
+            let gap_s = -habits.gap_s * (1.0 - random.random::<f64>()).ln();
+            due.push(Reverse((time_us + (gap_s * 1e6) as u64, number)));
+        }
+    }
+    (turns, fresh.start)
+}
+
+fn hits(kind: PolicyKind, capacity: usize, turns: &[Turn], distinct: u32) -> f64 {
+    let mut cache = SimulatedCache::new(kind, capacity, distinct as usize);
+    let (mut hits, mut asked) = (0, 0);
+    for turn in turns {
+        asked += turn.prompt.len();
+        hits += cache.serve(Request {
+            time_us: turn.time_us,
+            blocks: &turn.prompt,
+        });
+        // One at a time, as an engine fills them.
+        for block in &turn.answer {
+            cache.save(turn.time_us, &[*block]);
+        }
+    }
+    hits as f64 * 100.0 / asked as f64
+}
+
+#[test]
+fn answers_stay_about_as_well_as_under_lru() {
+    for (question, answer, gap_s) in [(6, 4, 60.0), (2, 20, 30.0), (6, 6, 600.0)] {
+        let habits = Habits {
+            question,
+            answer,
+            gap_s,
+        };
+        let (turns, distinct) = turns(&habits);
+        for part in PARTS {
+            let hits = |kind| hits(kind, distinct as usize / part, &turns, distinct);
+            let (own, lru) = (hits(PolicyKind::default()), hits(PolicyKind::Lru));
+            assert!(
+                own >= lru - POINTS,
+                "{question} and {answer} blocks, 1/{part} fits: {own:.1} %, {lru:.1} % of LRU"
+            );
+        }
+    }
+}
