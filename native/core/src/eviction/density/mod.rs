@@ -31,6 +31,8 @@ const FRESH_DIVISOR: usize = 32;
 /// and what came in so few moments that ages hardly tell it from what was there, up to this part of all.
 const FRESH_MOMENTS: u32 = 8;
 const MOST_FRESH_DIVISOR: usize = 2;
+/// So many at most, which the processor's caches still hold when they are fresh no more.
+const MOST_FRESH: usize = 1 << 12;
 /// Of blocks that are not kept, so many for each kept one are remembered,
 const GHOSTS_PER_BLOCK: usize = 2;
 /// and as many as were seen up to these, however few blocks are kept.
@@ -315,7 +317,7 @@ impl Density {
         while let Some(node) = self.fresh.oldest().and_then(|token| self.nodes.get(token)) {
             let is_new = self.now.wrapping_sub(node.used) < FRESH_MOMENTS;
             let divisor = if is_new { MOST_FRESH_DIVISOR } else { FRESH_DIVISOR };
-            if self.fresh.len() <= self.kept.div_ceil(divisor) {
+            if self.fresh.len() <= self.kept.div_ceil(divisor).min(MOST_FRESH) {
                 return;
             }
             self.settle_fresh();
