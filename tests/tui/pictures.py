@@ -22,8 +22,6 @@ class Picture:
     name: str
     scene: Callable[[], Scene]
     keys: Sequence[str] = ()
-    kind: str = "txt"
-    """``svg`` with colours, ``txt`` without."""
 
     def draw(self, size: tuple[int, int]) -> str:
         """The screen at a size."""
@@ -31,12 +29,12 @@ class Picture:
 
     def file(self, size: tuple[int, int]) -> Path:
         """Where it is kept."""
-        return KEPT / f"{self.name}-{size[0]}x{size[1]}.{self.kind}"
+        return KEPT / f"{self.name}-{size[0]}x{size[1]}.svg"
 
     async def _draw(self, size: tuple[int, int]) -> str:
         scene = self.scene()
         async with scene.shown(size, self.keys):
-            return svg(scene) if self.kind == "svg" else scene.text() + "\n"
+            return svg(scene)
 
 
 def svg(scene: Scene) -> str:
@@ -62,11 +60,11 @@ def _may_act() -> Scene:
 
 
 PICTURES: Final = (
-    Picture("dashboard", Scene, kind="svg"),
-    Picture("fleet", _one_gone, kind="svg"),
-    Picture("faults", lambda: Scene(offline_after_s=20, engines=9, seconds=100), ["z"], "svg"),
-    Picture("disconnected", _gone, kind="svg"),
-    Picture("confirmation", _may_act, ["x"], "svg"),
+    Picture("dashboard", Scene),
+    Picture("fleet", _one_gone),
+    Picture("faults", lambda: Scene(offline_after_s=20, engines=9, seconds=100), ["z"]),
+    Picture("disconnected", _gone),
+    Picture("confirmation", _may_act, ["x"]),
     Picture("help", Scene, ["question_mark"]),
     Picture("engines", lambda: Scene(engines=64), ["tab", "tab", "tab", "tab", "tab", "M"]),
     Picture("namespaces", lambda: Scene(namespaces=50), [*["tab"] * 6, "s", "M"]),
