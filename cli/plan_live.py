@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.output import table, write_json, write_line, write_tables
 from pegaflow.errors import PegaflowError
-from pegaflow.units import format_size
+from pegaflow.units import format_count, format_size
 
 if TYPE_CHECKING:
     from pegaflow.models import Status
@@ -23,15 +23,26 @@ def show_live(context: AppContext, status: "Status", json: bool) -> None:
     if not what_if.points:
         write_line(context, "no block was asked for yet: ask again when engines have had requests")
         return
-    rows = table("pool", "would hit", "")
+    rows = table("pool", f"would hit under {what_if.policy}", "")
     for point in what_if.points:
         mark = "as it is" if point.pool_bytes == status.pool.bytes else ""
         rows.add_row(format_size(point.pool_bytes), f"{point.hit_percent:.1f}%", mark)
     write_tables(context, [rows])
-    more = what_if.points_more(status.pool.bytes, 2)
-    if more is not None:
+    write_line(
+        context,
+        f"\nof {what_if.seen_blocks:,} blocks asked for, {what_if.sampled_blocks:,} sampled.",
+    )
+    if what_if.is_early(status.cached_blocks):
         write_line(
             context,
-            f"\ntwice the pool would hit {more:.1f} points more, under {what_if.policy}, of "
-            f"{what_if.seen_blocks:,} blocks asked for ({what_if.sampled_blocks:,} sampled).",
+            f"that is fewer than the {format_count(status.cached_blocks, 'block')} in the pool, "
+            "so the curve is too low yet: ask again later.",
+        )
+    more = status.points_more(2)
+    if more is not None:
+        memory = 100 * status.blocks.memory / status.blocks.requested
+        write_line(
+            context,
+            f"since the start {memory:.1f}% were hit in memory under {status.pool.policy}: "
+            f"twice the pool would hit {more:.1f} points more.",
         )

@@ -220,7 +220,7 @@ def _blocks(status: Status) -> str:
 
 
 def _what_if(status: Status) -> Iterator[tuple[str, str]]:
-    more = None if status.what_if is None else status.what_if.points_more(status.pool.bytes, 2)
+    more = status.points_more(2)
     if more is not None:
         yield "", f"twice the pool would hit {more:.1f} points more; see `pegaflow plan --live`"
 

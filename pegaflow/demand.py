@@ -93,14 +93,9 @@ class WhatIf:
     suggested_pool_bytes: int | None = None
     """The least size that hits about as much as the largest; None before anything was asked."""
 
-    def points_more(self, pool_bytes: int, times: int) -> float | None:
-        """Percent of the blocks that a pool of so many times the size would have hit more.
-
-        None where one of the two sizes is not known.
-        """
-        parts = {point.pool_bytes: point.hit_percent for point in self.points}
-        now, larger = parts.get(pool_bytes), parts.get(pool_bytes * times)
-        return None if now is None or larger is None else larger - now
+    def is_early(self, cached_blocks: int) -> bool:
+        """Whether it knows less than is cached, as after a take-over: it is too low then."""
+        return self.seen_blocks < cached_blocks
 
 
 NO_DEMAND: Final = Demand((), (), (), ())

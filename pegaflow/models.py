@@ -336,6 +336,22 @@ class Status:
     last_event: int | None = None
     """The number of the last event; None of daemons that keep none."""
 
+    @property
+    def cached_blocks(self) -> int:
+        """Blocks in memory."""
+        return sum(namespace.blocks for namespace in self.namespaces)
+
+    def points_more(self, times: float) -> float | None:
+        """Percent of the blocks asked for that a pool of so many times the size would have hit more.
+
+        Since the start, by what was missed after it had left this pool, so under its own policy.
+        None before anything was asked, and for sizes that the daemon does not count.
+        """
+        counts = {ghost.pool_times: ghost.blocks for ghost in self.demand.ghost_hits}
+        if times not in counts or not self.blocks.requested:
+            return None
+        return 100 * counts[times] / self.blocks.requested
+
 
 @dataclass(frozen=True)
 class Progress:

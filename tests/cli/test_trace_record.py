@@ -162,6 +162,39 @@ def test_a_running_daemon_knows_what_another_pool_would_hit(host: Host, trace: P
     assert "twice the pool would hit 0.0 points more" in host.run("plan", "--live").stdout
 
 
+def test_what_a_larger_pool_would_hit_is_no_more_than_what_this_one_missed(
+    host: Host, tmp_path: Path
+) -> None:
+    # A loop that is larger than the pool: LRU hits nothing of it, and all of it in twice the room.
+    loop = [list(range(first, first + 100)) for first in range(0, 1500, 100)] * 10
+    lines: list[dict[str, object]] = [
+        {"timestamp": number * 1000, "input_length": 51_200, "output_length": 1, "hash_ids": ids}
+        for number, ids in enumerate(loop)
+    ]
+    trace = write_lines(tmp_path / "loop.jsonl", lines)
+    host.serve("--pool-size", "4MiB")
+    document = replayed(host, trace, "--speed", "50", "--engines", "1", "--block-bytes", "4KiB")
+    status = host.status()
+    (twice,) = (one for one in status["demand"]["ghost_hits"] if one["pool_times"] == 2)
+    more = 100 * twice["blocks"] / status["blocks"]["requested"]
+    assert document["hit_percent"] + more <= 100
+    told = f"twice the pool would hit {more:.1f} points more"
+    assert told in host.run("status").stdout
+    shown = host.run("plan", "--live").stdout
+    assert told in shown and "under density" in shown and "would hit under lru" in shown
+
+
+def test_a_curve_of_fewer_blocks_than_the_pool_has_is_told_to_be_early(
+    host: Host, trace: Path
+) -> None:
+    host.serve()
+    replayed(host, trace, *AT_ONCE)
+    assert "too low yet" not in host.run("plan", "--live").stdout
+    host.run("restart")
+    replayed(host, trace, *AT_ONCE, "--limit", "1")
+    assert "so the curve is too low yet" in host.run("plan", "--live").stdout
+
+
 def test_plan_wants_a_trace_or_a_daemon(pegaflow: CommandLine, trace: Path) -> None:
     for args in ([], ["--live", "--trace", str(trace)]):
         done = pegaflow("plan", *args)

@@ -28,7 +28,7 @@ WARMED: Final = {
 VERIFIED: Final = {"tier": "memory", "verified": 1, "bytes": MIB, "pending": 0, "paths": []}
 RECORDING: Final = {
     **{"directory": "/mnt/lookups", "lookups": 0, "left_out": 0, "bytes": 0},
-    **{"size_bytes": 1 << 30, "error": None},
+    **{"size_bytes": 1 << 30, "error": None, "shortage": None},
 }
 
 COMMANDS: Final[list[tuple[str, Any]]] = [
