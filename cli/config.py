@@ -12,6 +12,7 @@ from pegaflow.cli.options import ConfigFile, Json
 from pegaflow.cli.output import table, write_json, write_line, write_tables
 from pegaflow.config import DaemonConfig, Loaded, find_problems, load, user_file
 from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,8 +77,8 @@ def init(
     loaded = load(environ=context.environ)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w" if force else "x", encoding="utf-8") as target:
-            target.write(as_toml(loaded))
+        with whole_file(path, replace=force) as target:
+            target.write(as_toml(loaded).encode())
     except FileExistsError as error:
         raise PegaflowError(f"{path} exists; --force overwrites it") from error
     except OSError as error:

@@ -14,6 +14,7 @@ from pegaflow.cli.plan_live import show_live
 from pegaflow.cli.plan_text import document, tables
 from pegaflow.cli.trace_reading import notes, reading_progress
 from pegaflow.errors import ConfigError
+from pegaflow.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pegaflow.planning import BytesPerToken, Trace
@@ -206,7 +207,7 @@ def plan(
         read_trace,
     )
     from pegaflow.planning import measured as with_measured
-    from pegaflow.planning.chart import picture
+    from pegaflow.planning.chart import check_name, picture
     from pegaflow.planning.plan import BELADY, capacities
     from pegaflow.planning.terminal import text_plot
 
@@ -216,6 +217,8 @@ def plan(
     if trace is None:
         show_live(context, daemon(context, socket, config, timeout).status(), json)
         return
+    if plot is not None:
+        check_name(plot)
     shape = {"layers": layers, "kv_heads": kv_heads, "head_dim": head_dim}
     token = _token_bytes(model, bytes_per_token, kv_cache_dtype, shape)
     rates = with_measured(
@@ -239,7 +242,8 @@ def plan(
         break_even = break_even_bytes_s(rates, token, block)
     planned = make_plan(recorded, sizes, policy, instances, sorted(set(ssd_blocks or [])), worth)
     if plot is not None:
-        _write(plot, picture(planned, f"Blocks hit of {trace.name}", plot.suffix))
+        with whole_file(plot, replace=True) as file:
+            file.write(picture(planned, f"Blocks hit of {trace.name}", plot))
     notes(context, recorded)
     if json:
         write_json(context, "plan", document(recorded, token, planned, worth, break_even))
@@ -247,13 +251,6 @@ def plan(
         write_tables(context, tables(recorded, token, planned, worth, break_even))
         write_line(context, "\n" + "\n".join(text_plot(planned)))
         write_line(context, f"\n{planned.recommendation}.")
-
-
-def _write(path: Path, picture: bytes) -> None:
-    try:
-        path.write_bytes(picture)
-    except OSError as error:
-        raise ConfigError(f"--plot {path} cannot be written: {error.strerror}") from error
 
 
 def _token_bytes(

@@ -1,11 +1,12 @@
 """``pegaflow trace convert``."""
 
 import gzip
+import io
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, cast
+from typing import IO, TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -13,8 +14,9 @@ from pegaflow.cli.context import AppContext
 from pegaflow.cli.output import write_line
 from pegaflow.cli.trace.options import BlockTokens, SkipBad, SortTimes, TraceFile, read_options
 from pegaflow.cli.trace_reading import notes, reading_progress
-from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.errors import ConfigError
 from pegaflow.units import format_count
+from pegaflow.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pegaflow.planning.lines import Request
@@ -40,17 +42,21 @@ def convert(
 
     context: AppContext = ctx.obj
     options = read_options(block_tokens, True, skip_bad, sort_times)
-    with (
-        open_trace(trace, options, reading_progress(context)) as (read, requests),
-        _written(out) as file,
-    ):
-        count = _write(out, file, requests)
+    try:
+        with (
+            open_trace(trace, options, reading_progress(context)) as (read, requests),
+            whole_file(out, replace=False) as file,
+            _text(out, file) as text,
+        ):
+            count = _write(text, requests)
+    except FileExistsError as error:
+        raise ConfigError(f"{out} is there already: give another name") from error
     notes(context, read)
     tokens = format_count(read.block_tokens, "token")
     write_line(context, f"wrote {format_count(count, 'request')} with blocks of {tokens}")
 
 
-def _write(out: Path, file: IO[str], requests: "Iterable[Request]") -> int:
+def _write(file: IO[str], requests: "Iterable[Request]") -> int:
     count = 0
     for request in requests:
         line = {
@@ -59,38 +65,17 @@ def _write(out: Path, file: IO[str], requests: "Iterable[Request]") -> int:
             "output_length": 0,
             "hash_ids": request.names,
         }
-        try:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
-        except OSError as error:
-            raise _unwritten(out, error) from error
+        file.write(json.dumps(line, separators=(",", ":")) + "\n")
         count += 1
     return count
 
 
 @contextmanager
-def _written(out: Path) -> Iterator[IO[str]]:
-    """A new file, which is gone again if it is not written to its end."""
-    try:
-        opened = gzip.open if out.suffix == ".gz" else open
-        file = cast(IO[str], opened(out, "xt", encoding="utf-8"))
-    except FileExistsError as error:
-        raise ConfigError(f"{out} is there already: give another name") from error
-    except OSError as error:
-        raise ConfigError(
-            f"{out} cannot be written ({error.strerror}): give another name"
-        ) from error
-    try:
-        yield file
-        try:
-            file.close()
-        except OSError as error:
-            raise _unwritten(out, error) from error
-    except BaseException:
-        with suppress(OSError):
-            file.close()
-        out.unlink(missing_ok=True)
-        raise
-
-
-def _unwritten(out: Path, error: OSError) -> PegaflowError:
-    return PegaflowError(f"{out} cannot be written to its end: {error.strerror}")
+def _text(out: Path, file: BinaryIO) -> Iterator[IO[str]]:
+    """Text that goes to ``file``, which stays open, compressed where its name says so."""
+    with ExitStack() as stack:
+        packed = out.suffix == ".gz"
+        raw = stack.enter_context(gzip.GzipFile(out.name, "wb", fileobj=file)) if packed else file
+        text = io.TextIOWrapper(raw, encoding="utf-8")
+        yield text
+        text.detach()

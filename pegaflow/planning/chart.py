@@ -5,25 +5,36 @@ import math
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
+from pathlib import Path
+from typing import Final
 
 from pegaflow.errors import ConfigError
 from pegaflow.planning.curves import HEIGHT, WIDTH, Place, draw
 from pegaflow.planning.plan import Plan
 
+_SUFFIXES: Final = (".svg", ".png")
 _DASH, _GAP = 5, 4
 _SCALE = 2
 """Pixels of a PNG for each unit."""
 _FONT = 12
 
 
-def picture(plan: Plan, title: str, suffix: str) -> bytes:
-    """The picture in the format of a file name with this suffix, ``.svg`` or ``.png``."""
-    if suffix == ".svg":
+def check_name(path: Path) -> None:
+    """Raises ``ConfigError`` for a file whose name is not that of a picture."""
+    if path.suffix not in _SUFFIXES:
+        allowed = " or ".join(_SUFFIXES)
+        raise ConfigError(
+            f"--plot {str(path)!r} is no picture; allowed: names that end in {allowed}"
+        )
+
+
+def picture(plan: Plan, title: str, path: Path) -> bytes:
+    """The picture in the format that the name of its file says."""
+    check_name(path)
+    if path.suffix == ".svg":
         svg = _Svg()
         draw(plan, title, svg)
         return svg.document().encode()
-    if suffix != ".png":
-        raise ConfigError(f"--plot {suffix!r} is no picture; allowed: names with .svg or .png")
     try:
         png = _Png()
     except ImportError as error:

@@ -76,8 +76,8 @@ def test_init_keeps_what_is_in_force(pegaflow: CommandLine, tmp_path: Path) -> N
 
 def test_init_says_why_it_cannot_write(pegaflow: CommandLine) -> None:
     outcome = pegaflow("config", "init", "/proc/config.toml")
-    assert outcome.code == 1
-    assert outcome.err.startswith("pegaflow: cannot write /proc/config.toml: ")
+    assert outcome.code == 2
+    assert outcome.err.startswith("pegaflow: /proc/config.toml cannot be written (")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from PIL import Image
 
 from pegaflow import _native
 from tests.cli.command_line import CommandLine
+from tests.cli.full_disk import no_space
 from tests.planning.test_model import QWEN3_8B
 from tests.planning.traces import conversations, write_lines
 
@@ -155,10 +156,27 @@ def test_the_curves_are_drawn(pegaflow: CommandLine, trace: str, tmp_path: Path)
         image.load()
         colours = image.getcolors(1 << 16)
     assert image.size == (1800, 1040) and colours is not None and len(colours) > 6
-    done = pegaflow("plan", "--trace", trace, "--plot", str(tmp_path / "plot.gif"))
-    assert done.code == 2 and "allowed: names with .svg or .png" in done.err
+    for name in ("plot.gif", "plot", ".svg"):
+        done = pegaflow("plan", "--trace", "/nonexistent", "--plot", name)
+        assert done.code == 2
+        assert f"--plot {name!r} is no picture; allowed: names that end in .svg or" in done.err
     done = pegaflow("plan", "--trace", trace, "--plot", str(tmp_path / "absent" / "plot.svg"))
     assert done.code == 2 and "cannot be written" in done.err
+
+
+def test_a_plot_on_a_full_disk_leaves_the_one_before(
+    pegaflow: CommandLine, trace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pegaflow.whole_file.os.fsync", no_space)
+    plot, new = tmp_path / "plot.svg", tmp_path / "new.svg"
+    plot.write_text("before")
+    for file in (plot, new):
+        done = pegaflow("plan", "--trace", trace, "--plot", str(file))
+        assert (done.code, done.out) == (1, "")
+        assert done.err == (
+            f"pegaflow: {file} cannot be written to its end: No space left on device\n"
+        )
+    assert plot.read_text() == "before" and not new.exists()
 
 
 def test_a_trace_without_reuse_is_worth_no_cache(pegaflow: CommandLine, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pegaflow.cli import trace_reading
 from pegaflow.planning import readers
 from tests.cli.command_line import CommandLine
+from tests.cli.full_disk import no_space
 from tests.cli.replaying import blocks_of, prefix_hits
 from tests.planning.traces import conversations, write_lines
 
@@ -151,6 +152,43 @@ def test_a_trace_of_any_size_is_streamed_with_a_word_now_and_then(
     thread.join()
     assert done.code == 0 and "wrote 1,000 requests" in done.out
     assert done.err.count(" read\n") > 5
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_a_converted_trace_has_its_name_only_when_it_is_whole(
+    pegaflow: CommandLine, tmp_path: Path, name: str
+) -> None:
+    pipe, out = tmp_path / "pipe", tmp_path / name
+    os.mkfifo(pipe)
+    early = list[bool]()
+
+    def feed() -> None:
+        with pipe.open("w") as file:
+            # More than a pipe holds: the other end has read some of it.
+            file.writelines(json.dumps(line) + "\n" for line in conversations(1, 2000))
+            early.append(out.exists())
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    done = pegaflow("trace", "convert", str(pipe), str(out))
+    thread.join()
+    assert (done.code, early) == (0, [False])
+    assert {file.name for file in tmp_path.iterdir()} == {"pipe", name}
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_a_full_disk_leaves_nothing_of_a_converted_trace(
+    pegaflow: CommandLine,
+    trace: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.setattr("pegaflow.whole_file.os.fsync", no_space)
+    done = pegaflow("trace", "convert", str(trace), str(tmp_path / name))
+    assert done.code == 1
+    assert f"{name} cannot be written to its end: No space left on device" in done.err
+    assert list(tmp_path.iterdir()) == [trace]
 
 
 def test_where_a_converted_trace_cannot_go_is_said(
