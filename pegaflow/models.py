@@ -342,7 +342,7 @@ class Status:
         return sum(namespace.blocks for namespace in self.namespaces)
 
     def points_more(self, times: float) -> float | None:
-        """Percent of the blocks asked for that a pool of so many times the size would have hit more.
+        """Percent of blocks asked for that a pool of so many times the size would have hit more.
 
         Since the start, by what was missed after it had left this pool, so under its own policy.
         None before anything was asked, and for sizes that the daemon does not count.
