@@ -3,7 +3,17 @@
 from typing import Any, Final
 
 from pegaflow.json_text import parse_json
-from pegaflow.planning.lines import BadLine, Fields, Form, Parse, ReadOptions, Request, number
+from pegaflow.planning.lines import (
+    MOST_SECONDS,
+    MOST_TOKENS,
+    BadLine,
+    Fields,
+    Form,
+    Parse,
+    ReadOptions,
+    Request,
+    number,
+)
 from pegaflow.planning.trace import Trace
 
 RECORDED: Final = "recorded: equal hash ids are equal blocks"
@@ -15,13 +25,13 @@ _QWEN: Final = _MOONCAKE | {"chat_id", "parent_chat_id", "type", "turn"}
 
 
 def hashed_form(first: str, options: ReadOptions) -> Form | None:
-    """The format whose first line this is, if it is one of these."""
+    """The format of which this is a line, if it is one of these."""
     if not first.lstrip().startswith("{"):
         return None
     try:
         keys = set(parse_json(first))
     except ValueError:
-        keys = set(_MOONCAKE)
+        return None
     if "hash_ids" not in keys:
         return None
     is_qwen = bool(keys & (_QWEN - _MOONCAKE))
@@ -30,17 +40,6 @@ def hashed_form(first: str, options: ReadOptions) -> Form | None:
     trace = Trace(name, options.block_tokens or default, RECORDED)
     fields = Fields(trace, _QWEN if is_qwen else _MOONCAKE)
     return trace, _parser(trace.block_tokens, 1.0 if is_qwen else 1e-3, fields)
-
-
-def is_broken(line: str) -> bool:
-    """Whether a line begins as JSON of an object, and is none."""
-    if not line.lstrip().startswith("{"):
-        return False
-    try:
-        parse_json(line)
-    except ValueError:
-        return True
-    return False
 
 
 def parsed(line: str) -> dict[str, Any]:
@@ -68,8 +67,8 @@ def _parser(block_tokens: int, unit_s: float, fields: Fields) -> Parse:
     def parse(number_of_line: int, line: str) -> Request:
         raw = parsed(line)
         fields.look(number_of_line, raw)
-        time = number(raw, "timestamp")
-        tokens = int(number(raw, "input_length"))
+        time = number(raw, "timestamp", round(MOST_SECONDS / unit_s))
+        tokens = int(number(raw, "input_length", MOST_TOKENS))
         ids = hash_ids(raw)
         wanted = -(-tokens // block_tokens)
         if wanted - len(ids) not in (0, 1):

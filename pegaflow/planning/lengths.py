@@ -4,10 +4,12 @@ import csv
 from datetime import datetime
 from typing import Final
 
-from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request
+from pegaflow.planning.lines import MOST_TOKENS, BadLine, Form, Parse, ReadOptions, Request, quoted
 from pegaflow.planning.trace import Trace
 
 _BLOCK_TOKENS: Final = 16
+_MOST_COLUMNS: Final = 1 << 16
+"""Characters of the line of columns."""
 _SUPPOSED: Final = (
     "supposed, as the trace has no content: prompts share their first {shared} tokens, {sessions}"
 )
@@ -25,8 +27,8 @@ _FORMS: Final = (
 
 
 def lengths_form(first: str, options: ReadOptions) -> Form | None:
-    """The format whose first line this is, if it is one of these."""
-    header = [name.strip().lower() for name in next(csv.reader([first]), [])]
+    """The format whose line of columns this is, if it is one of these."""
+    header = [name.strip().lower() for name in _cells(first[:_MOST_COLUMNS])]
     for form, needed, session, others in _FORMS:
         if not set(needed) <= set(header):
             continue
@@ -34,12 +36,13 @@ def lengths_form(first: str, options: ReadOptions) -> Form | None:
         reuse = _SUPPOSED.format(shared=options.shared_tokens, sessions=says)
         trace = Trace(form, options.block_tokens or _BLOCK_TOKENS, reuse)
         if unknown := sorted(set(header) - set(needed) - {session} - others):
-            trace.notes.append(f"line 1 has columns that are not used: {', '.join(unknown)}")
-        return trace, _parser(header, needed, session, trace.block_tokens, options)
+            trace.notes.append(f"there are columns that are not used: {', '.join(unknown)}")
+        return trace, _parser(first, header, needed, session, trace.block_tokens, options)
     return None
 
 
 def _parser(
+    first: str,
     header: list[str],
     needed: tuple[str, str],
     session: str | None,
@@ -51,14 +54,12 @@ def _parser(
     numbers: dict[str, int] = {}
 
     def parse(number: int, line: str) -> Request | None:
-        if number == 1:
+        if line == first:
             return None
-        cells = next(csv.reader([line]), [])
+        cells = _cells(line)
         if len(cells) <= max(time_at, tokens_at):
-            raise BadLine(f"it has {len(cells)} cells, the first line {len(header)}")
-        if not cells[tokens_at].strip().isdigit():
-            raise BadLine(f"{cells[tokens_at]!r} is no number of tokens")
-        tokens = int(cells[tokens_at])
+            raise BadLine(f"it has {len(cells)} cells, there are {len(header)} columns")
+        tokens = _tokens(cells[tokens_at])
         has_session = session_at is not None and session_at < len(cells) and cells[session_at]
         key = cells[session_at] if has_session and session_at is not None else f"\n{number}"
         of_session = numbers.setdefault(key, len(numbers) + 1) if has_session else -number
@@ -72,6 +73,24 @@ def _parser(
     return parse
 
 
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error as error:
+        raise BadLine(f"it is no CSV ({error})") from error
+
+
+def _tokens(text: str) -> int:
+    digits = text.strip()
+    # Python reads no more than some thousand digits as a whole number.
+    tokens = float(digits) if digits.isascii() and digits.isdigit() else -1.0
+    if not 0 <= tokens <= MOST_TOKENS:
+        raise BadLine(
+            f"{quoted(text)} is no number of tokens, allowed is one from 0 to {MOST_TOKENS:,}"
+        )
+    return int(tokens)
+
+
 def _time(text: str) -> float:
     try:
         return float(text)
@@ -83,4 +102,4 @@ def _time(text: str) -> float:
         seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
         return seconds + (float(f"0.{fraction}") if fraction else 0.0)
     except ValueError as error:
-        raise BadLine(f"{text!r} is no time in seconds or as YYYY-MM-DD hh:mm:ss") from error
+        raise BadLine(f"{quoted(text)} is no time in seconds or as YYYY-MM-DD hh:mm:ss") from error

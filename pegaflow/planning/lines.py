@@ -6,7 +6,12 @@ from typing import Any, Final
 
 from pegaflow.planning.trace import Trace
 
+MOST_TOKENS: Final = 1 << 24
+"""Of a prompt: more than any model takes, and little enough to have names for all its blocks."""
+MOST_SECONDS: Final = 10**12
+"""Of a time, before and after 0; microseconds of it fit in 64 bits."""
 _MOST_NOTES: Final = 20
+_MOST_QUOTED: Final = 60
 
 
 class BadLine(ValueError):
@@ -64,9 +69,15 @@ Form = tuple[Trace, Parse]
 """An empty trace of a format, and how its lines are read."""
 
 
-def number(raw: dict[str, Any], key: str) -> float:
-    """A field that is a number from 0 on."""
+def number(raw: dict[str, Any], key: str, most: int) -> float:
+    """A field that is a number from 0 to ``most``."""
     value = raw.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise BadLine(f"{key} is {value!r}, allowed is a number from 0 on")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise BadLine(f"{key} is {quoted(value)}, allowed is a number from 0 to {most:,}")
     return value
+
+
+def quoted(value: object) -> str:
+    """What a line has, short enough for a sentence."""
+    text = repr(value)
+    return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}..."

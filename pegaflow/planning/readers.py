@@ -9,22 +9,27 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from pegaflow.errors import ConfigError
-from pegaflow.planning.hashed import hashed_form, is_broken
+from pegaflow.planning.hashed import hashed_form
 from pegaflow.planning.lengths import lengths_form
-from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request
+from pegaflow.planning.lines import MOST_SECONDS, BadLine, Form, Parse, ReadOptions, Request
 from pegaflow.planning.recordings import RECORDINGS, recorded_form
 from pegaflow.planning.trace import Trace
 from pegaflow.planning.vllm_log import HOW, vllm_form
 
 _MOST_SKIPPED_SAID: Final = 20
 _BYTES_PER_PROGRESS: Final = 8 << 20
+_LOOK_LINES: Final = 100
+"""So many lines may be before the first that has a format: what a program says as it starts."""
+_LOOK: Final = 16 << 20
+"""Characters of them; those of one line count up to the next bound."""
+_MOST_COUNTED: Final = 64 << 10
 _FORMS: Final = (recorded_form, hashed_form, lengths_form, vllm_form)
 
 
 def read_trace(path: Path, options: ReadOptions, progress: Callable[[int], None]) -> Trace:
     """The trace in a file, compressed with gzip or not, or in a folder of recordings.
 
-    Its format is seen from its first line. ``progress`` is called with the bytes read so far, now
+    Its format is seen from its first lines. ``progress`` is called with the bytes read so far, now
     and then. Raises ``ConfigError`` with the line for what cannot be used, unless ``options`` says
     to go on.
     """
@@ -47,8 +52,8 @@ def open_trace(
     """
     with ExitStack() as stack:
         lines = _lines([(file, stack.enter_context(_opened(file))) for file in _files(path)])
-        head = _head(lines, options)
-        trace, parse = _form(path, head, options)
+        head = list[_Line]()
+        trace, parse = _form(path, _looked_at(lines, head, options), options)
         requests = _requests(chain(head, lines), trace, parse, options, progress)
         if options.sort_times:
             requests = iter(sorted(requests, key=lambda request: request.time_s))
@@ -97,14 +102,16 @@ def _unreadable(path: Path, error: OSError) -> ConfigError:
     return ConfigError(f"the trace {path} cannot be read ({error.strerror or error}); give a file")
 
 
-def _head(lines: Iterator[_Line], options: ReadOptions) -> list[_Line]:
-    """The first lines, up to the first that says what the format is."""
-    head = list[_Line]()
+def _looked_at(lines: Iterator[_Line], head: list[_Line], options: ReadOptions) -> Iterator[_Line]:
+    """The first lines, which are kept in ``head``; with ``skip_bad`` bad ones do not count."""
+    looked = 0
     for line in lines:
         head.append(line)
-        if isinstance(line.text, str) and not (options.skip_bad and is_broken(line.text)):
-            break
-    return head
+        yield line
+        if isinstance(line.text, str):
+            looked += min(len(line.text), _MOST_COUNTED)
+        if looked >= _LOOK or (len(head) >= _LOOK_LINES and not options.skip_bad):
+            return
 
 
 def _requests(
@@ -126,6 +133,11 @@ def _requests(
             request = parse(number, text) if text.strip() else None
             if request is None:
                 continue
+            if not abs(request.time_s) <= MOST_SECONDS:
+                raise BadLine(
+                    f"the time {request.time_s:g} s is too far from 0, allowed are at most "
+                    f"{MOST_SECONDS:,} s"
+                )
             if request.time_s < last and not options.sort_times:
                 raise BadLine(
                     f"the time {request.time_s:g} s is before that of an earlier line "
@@ -153,19 +165,22 @@ def _counted(trace: Trace, requests: Iterator[Request], options: ReadOptions) ->
         yield Request(request.time_s - start, request.tokens, names)
 
 
-def _form(path: Path, head: Sequence[_Line], options: ReadOptions) -> Form:
-    """The format of the last line, before which nothing could be read."""
-    for _, number, text in head[-1:]:
-        if isinstance(text, BadLine):
-            raise ConfigError(f"{path}, line {number}: {text}; give another file")
+def _form(path: Path, lines: Iterable[_Line], options: ReadOptions) -> Form:
+    """The format of the first line that has one."""
+    bad: str | None = None
+    for _, number, text in lines:
         try:
+            if isinstance(text, BadLine):
+                raise text
             for form in _FORMS:
                 if found := form(text, options):
                     return found
         except BadLine as error:
-            raise ConfigError(f"{path}, line {number}: {error}; give another file") from error
+            bad = bad or f"line {number}: {error}"
+    if bad is not None:
+        raise ConfigError(f"{path}, {bad}; give another file")
     raise ConfigError(
-        f"the format of {path} is not known from its first line; allowed: Mooncake or "
+        f"the format of {path} is not known from its first lines; allowed: Mooncake or "
         "Qwen-Bailian JSONL (hash_ids), what a daemon recorded, Azure CSV (TIMESTAMP, "
         "ContextTokens), BurstGPT CSV (Timestamp, Request tokens), vLLM's log with token ids "
         f"({HOW})"

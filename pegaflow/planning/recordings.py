@@ -4,7 +4,7 @@ from typing import Final
 
 from pegaflow.json_text import parse_json
 from pegaflow.planning.hashed import RECORDED, hash_ids, parsed
-from pegaflow.planning.lines import Fields, Form, ReadOptions, Request, number
+from pegaflow.planning.lines import MOST_SECONDS, Fields, Form, ReadOptions, Request, number
 from pegaflow.planning.trace import Trace
 
 RECORDINGS: Final = "lookups-*.jsonl.gz"
@@ -12,6 +12,8 @@ RECORDINGS: Final = "lookups-*.jsonl.gz"
 _FIELDS: Final = (
     "timestamp", "namespace", "group", "block_bytes", "memory_blocks", "ssd_blocks", "hash_ids",
 )  # fmt: skip
+_MOST_BYTES: Final = 1 << 40
+"""Of a block."""
 _BLOCK_TOKENS: Final = 16
 """vLLM's own."""
 
@@ -25,7 +27,7 @@ def recorded_form(first: str, options: ReadOptions) -> Form | None:
     if not isinstance(raw, dict) or not {"hash_ids", "block_bytes", "namespace"} <= set(raw):
         return None
     trace = Trace("recording", options.block_tokens or _BLOCK_TOKENS, RECORDED)
-    trace.block_bytes = int(number(raw, "block_bytes"))
+    trace.block_bytes = int(number(raw, "block_bytes", _MOST_BYTES))
     if options.block_tokens is None:
         trace.notes.append(
             f"blocks are taken to have {_BLOCK_TOKENS} tokens, vLLM's default: give --block-tokens "
@@ -38,13 +40,14 @@ def recorded_form(first: str, options: ReadOptions) -> Form | None:
         raw = parsed(line)
         fields.look(number_of_line, raw)
         names = hash_ids(raw)
-        size = number(raw, "block_bytes")
+        size = number(raw, "block_bytes", _MOST_BYTES)
         if size != trace.block_bytes and not others:
             others.add(str(raw.get("namespace")))
             trace.notes.append(
                 f"blocks of namespace {raw.get('namespace')} have {size:g} bytes, those of the "
                 f"first {trace.block_bytes}: they count alike here"
             )
-        return Request(number(raw, "timestamp") * 1e-3, len(names) * trace.block_tokens, names)
+        time = number(raw, "timestamp", MOST_SECONDS * 1000)
+        return Request(time * 1e-3, len(names) * trace.block_tokens, names)
 
     return trace, parse

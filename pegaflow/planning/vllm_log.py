@@ -5,7 +5,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final
 
-from pegaflow.planning.lines import BadLine, Form, Parse, ReadOptions, Request
+from pegaflow.planning.lines import MOST_TOKENS, BadLine, Form, Parse, ReadOptions, Request
 from pegaflow.planning.trace import Trace
 
 HOW: Final = (
@@ -36,15 +36,24 @@ def _parser(block_tokens: int) -> Parse:
             return None
         if prompt[1] == "None":
             raise BadLine("the prompt has no token ids: it came as embeddings")
-        # Any year will do, but for the 29th of February.
-        time = datetime.strptime(f"2000-{head[1]}+0000", "%Y-%m-%d %H:%M:%S%z").timestamp()
+        time = _time(head[1])
         try:
             tokens = [int(token) for token in prompt[1][1:-1].split(",") if token.strip()]
         except ValueError as error:
-            raise BadLine(f"its prompt_token_ids are no numbers ({error})") from error
+            raise BadLine("its prompt_token_ids are no whole numbers") from error
+        if len(tokens) > MOST_TOKENS:
+            raise BadLine(f"it has {len(tokens):,} tokens, allowed are at most {MOST_TOKENS:,}")
         return Request(time, len(tokens), _names(tokens, block_tokens))
 
     return parse
+
+
+def _time(text: str) -> float:
+    try:
+        # Any year will do, but for the 29th of February.
+        return datetime.strptime(f"2000-{text}+0000", "%Y-%m-%d %H:%M:%S%z").timestamp()
+    except ValueError as error:
+        raise BadLine(f"{text!r} is no time as MM-DD hh:mm:ss") from error
 
 
 def _names(tokens: list[int], block_tokens: int) -> list[int]:

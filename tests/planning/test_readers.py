@@ -78,6 +78,10 @@ BAD_LINES = {
     '{"timestamp": 0, "input_length": 512, "hash_ids": "x"}': "hash_ids is not a list",
     '{"timestamp": 0, "input_length": 512, "hash_ids": [1, 2, 3]}': "--block-tokens",
     '{"timestamp": 0, "input_length": 512, "hash_ids": [1.5]}': "hash_ids is not a list",
+    '{"timestamp": 0, "input_length": 16777217, "hash_ids": [1]}': "from 0 to 16,777,216",
+    '{"timestamp": 0, "input_length": 1e999, "hash_ids": [1]}': "input_length is inf, allowed",
+    '{"timestamp": 1e999, "input_length": 512, "hash_ids": [1]}': "timestamp is inf, allowed",
+    f'{{"timestamp": 0, "input_length": {"9" * 4000}, "hash_ids": []}}': "99..., allowed",
 }
 
 
@@ -92,6 +96,107 @@ def test_a_bad_line_is_named_and_can_be_passed_over(tmp_path: Path, line: str, s
     trace = read(path, skip_bad=True)
     assert trace.requests == 2
     assert len(trace.skipped) == 1 and says in trace.skipped[0]
+
+
+_DIGITS = "number of tokens, allowed is one from 0 to 16,777,216"
+BAD_CELLS = {
+    "5,999999999999999": _DIGITS,
+    f"5,{'9' * 5000}": f"'{'9' * 59}... is no {_DIGITS}",
+    "5,16777217": _DIGITS,
+    "5,\u00b2": _DIGITS,
+    "5,-1": _DIGITS,
+    "5": "it has 1 cells, there are 2 columns",
+    f"5,{'x' * (200 << 10)}": "it is no CSV (field larger than",
+    "nan,64": "the time nan s is too far from 0",
+    "1e300,64": "the time 1e+300 s is too far from 0",
+    "2023-11-16 18:15:46.5e999,64": "the time inf s is too far from 0",
+}
+
+
+@pytest.mark.parametrize(("line", "says"), BAD_CELLS.items(), ids=range(len(BAD_CELLS)))
+def test_a_bad_line_of_cells_is_named_and_can_be_passed_over(
+    tmp_path: Path, line: str, says: str
+) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(f"TIMESTAMP,ContextTokens\n4,64\n{line}\n6,64\n")
+    with pytest.raises(ConfigError, match="line 3: ") as raised:
+        read(path)
+    assert says in str(raised.value) and len(str(raised.value)) < 400
+    trace = read(path, skip_bad=True)
+    assert (trace.requests, trace.skipped_lines) == (2, 1)
+
+
+def test_a_prompt_of_the_most_tokens_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("TIMESTAMP,ContextTokens\n4,0016777216\n")
+    assert read(path, block_tokens=1 << 14).blocks == 1024
+
+
+STRANGE = {
+    "long": "x" * (200 << 10),
+    "deep": "[" * 200_000,
+    "deep object": '{"hash_ids": ' + "[" * 200_000,
+    "quotes": '"' * 1001,
+    "zeros": "\0" * 1000,
+    "no size": '{"hash_ids": [], "block_bytes": -1, "namespace": ""}',
+}
+GOOD = {
+    "mooncake": json.dumps({"timestamp": 0, "input_length": 512, "hash_ids": [7]}),
+    "azure": "TIMESTAMP,ContextTokens\n1,64",
+    "vllm-log": "INFO 11-30 06:48:10 [a.py:1] Request 1 , prompt_token_ids: [1, 2]",
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize(("form", "good"), GOOD.items(), ids=GOOD)
+def test_the_first_line_with_a_format_says_what_it_is(
+    tmp_path: Path, strange: str, form: str, good: str
+) -> None:
+    path = tmp_path / "trace"
+    path.write_text(f"{strange}\n" * 3)
+    for skip_bad in (False, True):
+        with pytest.raises(ConfigError, match="; "):
+            read(path, skip_bad=skip_bad)
+    path.write_text(f"\n{strange}\n\n{good}\n")
+    trace = read(path, skip_bad=True)
+    assert (trace.form, trace.requests) == (form, 1)
+
+
+def test_a_format_is_looked_for_in_some_lines_and_in_all_where_bad_ones_do_not_count(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "trace"
+    path.write_text("hello\n" * 200 + GOOD["mooncake"] + "\n")
+    with pytest.raises(ConfigError, match="allowed: Mooncake"):
+        read(path)
+    trace = read(path, skip_bad=True)
+    assert (trace.requests, trace.skipped_lines) == (1, 200)
+
+
+def test_what_a_program_says_as_it_starts_is_no_bad_line_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    said = "\n\nFutureWarning: soon\n  import this\n [ banner ]\n{'a': 1}\n"
+    path.write_text(said + vllm_lines([1] * 32))
+    assert (read(path).form, read(path).requests) == ("vllm-log", 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("11-30 06:48:11", "11-31 06:48:11", "'11-31 06:48:11' is no time as MM-DD"),
+        ("[1, 2]", "[1, x]", "prompt_token_ids are no whole numbers"),
+        ("[1, 2]", f"[{'9' * 5000}]", "prompt_token_ids are no whole numbers"),
+    ],
+)
+def test_a_bad_line_of_a_log_is_named_and_can_be_passed_over(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    path = tmp_path / "vllm.log"
+    path.write_text(vllm_lines([1, 2]).replace(old, new) + vllm_lines([1] * 32))
+    with pytest.raises(ConfigError, match="line 2: ") as raised:
+        read(path)
+    assert says in str(raised.value)
+    assert read(path, skip_bad=True).requests == 1
 
 
 @pytest.mark.parametrize("deep", [0, 1])
@@ -151,7 +256,7 @@ def test_fields_that_are_not_known_are_said_and_passed_over(tmp_path: Path) -> N
     assert trace.notes == ["line 1 has fields that are not used: user"]
     path = tmp_path / "trace.csv"
     path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens,Region\n1,64,10,eu\n")
-    assert read(path).notes == ["line 1 has columns that are not used: region"]
+    assert read(path).notes == ["there are columns that are not used: region"]
 
 
 def vllm_lines(*prompts: list[int] | None) -> str:
