@@ -12,6 +12,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.output import note, write_line
 from pegaflow.cli.progress import ProgressDisplay
 from pegaflow.errors import PegaflowError
+from pegaflow.printable import printable
 
 if TYPE_CHECKING:
     from pegaflow.client import Client
@@ -61,8 +62,11 @@ def tell(
     *,
     json: bool,
 ) -> dict[str, Any]:
-    """Write the result, as it is or in a ``sentence``; ends the command if it ended early."""
-    result: dict[str, Any] = jsons.loads(operated.text)
+    """Write the result, as it is or in a ``sentence``; ends the command if it ended early.
+
+    What is not printable in texts of the result is escaped, but for ``json``.
+    """
+    result: dict[str, Any] = _printed(jsons.loads(operated.text))
     if json:
         write_line(context, operated.text)
     else:
@@ -79,6 +83,15 @@ def warn(context: AppContext, result: Mapping[str, Any]) -> None:
     """Tell people what is not as it should be with what was done."""
     for sentence in result["warnings"]:
         note(context, sentence)
+
+
+def _printed(raw: Any) -> Any:
+    """Parsed JSON whose texts can be written to a terminal."""
+    if isinstance(raw, dict):
+        return {name: _printed(value) for name, value in raw.items()}
+    if isinstance(raw, list):
+        return [_printed(value) for value in raw]
+    return printable(raw) if isinstance(raw, str) else raw
 
 
 def _follow(operation: "Operation", display: ProgressDisplay) -> str:

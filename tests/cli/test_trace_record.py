@@ -98,6 +98,22 @@ def test_what_is_asked_for_reaches_the_daemon(pegaflow: CommandLine) -> None:
     assert pegaflow("trace", "record", "--stop").code == 1
 
 
+def test_what_could_change_a_terminal_is_written_with_escapes(pegaflow: CommandLine) -> None:
+    directory = "/mnt/a\x1b[2J\n\u202eb"
+    results = {
+        "trace-record": operated("trace-record", **BEGUN | {"directory": directory}),
+        "trace-stop": operated("trace-stop", **BEGUN | {"directory": directory}),
+    }
+    pegaflow.daemon = StandInDaemon("/unused", results=results)
+    for args in ([directory], ["--stop"]):
+        done = pegaflow("trace", "record", *args)
+        assert done.code == 0 and done.out.count("\n") == 1
+        assert r"/mnt/a\x1b[2J\n\u202eb" in done.out
+        assert done.out.removesuffix("\n").isprintable()
+        document = pegaflow("trace", "record", *args, "--json").json("operated")
+        assert document["directory"] == directory
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
