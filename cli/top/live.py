@@ -4,15 +4,21 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from pegaflow.cli.context import AppContext
+from pegaflow.cli.top.ending import ended_by_signals
 from pegaflow.errors import ConfigError
 from pegaflow.observe.operator import Operator
 from pegaflow.observe.player import Player
 from pegaflow.observe.recording import Recording
 from pegaflow.observe.source import Source
 from pegaflow.observe.thresholds import Threshold
+
+if TYPE_CHECKING:
+    from pegaflow.tui.app import TopApp
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ def show(
     # What is loaded stays, and a reading leaves few cycles: looking for them takes a tenth.
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
-    app.run()
+    _run(app)
 
 
 def replay(
@@ -56,7 +62,14 @@ def replay(
     """Show the dashboard over a recording until the user quits."""
     with _textual():
         from pegaflow.tui.replay import ReplayApp
-    ReplayApp(Player(recording), **_options(context, taste)).run()
+    _run(ReplayApp(Player(recording), **_options(context, taste)))
+
+
+def _run(app: "TopApp") -> None:
+    with ended_by_signals(app):
+        app.run()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
 
 
 @contextmanager

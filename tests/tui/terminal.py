@@ -31,6 +31,7 @@ class Terminal:
     ) -> None:
         self._own, other = pty.openpty()
         self.resize(size)
+        self._modes = termios.tcgetattr(self._own)
         self.process = subprocess.Popen(
             command,
             env={**environ, "TERM": kind, "PYTHONUTF8": "1"},
@@ -51,6 +52,10 @@ class Terminal:
             assert time.monotonic() < deadline, f"{text!r} is not in {shown[-4000:]!r}"
             self._read(0.5)
         self._written = ""
+
+    def is_as_before(self) -> bool:
+        """Whether its modes, such as echo, are those that it had before the process."""
+        return termios.tcgetattr(self._own) == self._modes
 
     def resize(self, size: tuple[int, int]) -> None:
         """Give the terminal so many columns and lines; the kernel tells the process."""
@@ -73,6 +78,8 @@ class Terminal:
         while self.process.poll() is None:
             assert time.monotonic() < deadline, "it does not end"
             self._read(0.1)
+        while self._read(0.0):
+            pass
         return self.process.returncode
 
     def close(self) -> None:
@@ -82,12 +89,16 @@ class Terminal:
         self.process.wait()
         os.close(self._own)
 
-    def _read(self, seconds: float) -> None:
-        if select.select([self._own], [], [], seconds)[0]:
-            try:
-                read = os.read(self._own, 1 << 16).decode("utf-8", "replace")
-                self._written += read
-                self.seen += read
-            except OSError:
-                # The other end is closed: the process ends.
-                time.sleep(0.01)
+    def _read(self, seconds: float) -> bool:
+        """Take what comes in that time; whether there was something."""
+        if not select.select([self._own], [], [], seconds)[0]:
+            return False
+        try:
+            read = os.read(self._own, 1 << 16).decode("utf-8", "replace")
+        except OSError:
+            # The other end is closed: the process ends.
+            time.sleep(0.01)
+            return False
+        self._written += read
+        self.seen += read
+        return True

@@ -84,6 +84,36 @@ def test_ctrl_c_quits(top: Terminal) -> None:
     assert top.wait_end() == 0
 
 
+_MODES = re.compile(r"\x1b\[\?(\d+)([hl])")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("replays", [False, True])
+def test_a_signal_ends_it_as_shells_say_and_leaves_the_terminal_as_it_was(
+    host: Host, number: signal.Signals, replays: bool
+) -> None:
+    command = [str(BIN / "pegaflow"), "top"]
+    if replays:
+        file = str(host.directory / "recording")
+        args = ("top", "--demo", "-n", "2", "-i", "100ms", "--headless", "--record", file)
+        assert host.run(*args).returncode == 0
+        command += ["--replay", file]
+    else:
+        command += ["--demo"]
+    terminal = Terminal(command, host.environ)
+    try:
+        terminal.wait_for("together")
+        assert not terminal.is_as_before()
+        terminal.process.send_signal(number)
+        assert terminal.wait_end() == 128 + number
+        assert terminal.is_as_before()
+        modes = dict(_MODES.findall(terminal.seen))
+        # The alternate screen, the mouse, and the cursor.
+        assert [modes[mode] for mode in ("1049", "1000", "1003", "25")] == [*"lllh"]
+    finally:
+        terminal.close()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_keys_and_sizes_while_the_daemon_is_killed_and_comes_back_do_not_end_it(
     host: Host, top: Terminal, seed: int
