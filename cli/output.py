@@ -40,6 +40,11 @@ def discard_results() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def columns(context: AppContext) -> int | None:
+    """How wide the terminal is that results go to; None where they go elsewhere."""
+    return _console(context, context.stdout).width if context.stdout.isatty() else None
+
+
 def write_json(context: AppContext, name: str, document: Mapping[str, Any]) -> None:
     """A result as one JSON line; ``pegaflow/schemas/<name>.schema.json`` describes it."""
     write_line(context, json.dumps({"schema": f"pegaflow.{name}/1", **document}))

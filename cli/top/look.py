@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pegaflow.cli.context import AppContext
+from pegaflow.cli.output import columns
 from pegaflow.cli.top.live import Taste, can_be_live, replay, show
 from pegaflow.cli.top.readings import Reading, readings
 from pegaflow.cli.top.writers import check, write
@@ -12,6 +13,7 @@ from pegaflow.observe.history import History
 from pegaflow.observe.operator import Operator
 from pegaflow.observe.recording import RecordedSource, Recorder, Recording
 from pegaflow.observe.source import HttpSource, Source
+from pegaflow.observe.stat_lines import StatLines
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,8 @@ def look(
             show(context, found, wanted.interval_s, wanted.taste, _operators(sources, wanted))
         else:
             count = 1 if wanted.once else wanted.count
-            _write(
-                context, wanted, readings(found, wanted.taste.thresholds, wanted.interval_s, count)
-            )
+            read = readings(found, wanted.taste.thresholds, wanted.interval_s, count)
+            _write(context, wanted, [source.host for source in sources], read)
     finally:
         for source in sources:
             source.close()
@@ -70,7 +71,7 @@ def look_back(context: AppContext, file: Path, wanted: Look) -> None:
     if wanted.once:
         *_, last = found
         found = iter([last])
-    _write(context, wanted, found)
+    _write(context, wanted, recording.hosts, found)
 
 
 def _operators(sources: Sequence[Source], wanted: Look) -> dict[str, Operator]:
@@ -92,10 +93,12 @@ def _recorded(recording: Recording, wanted: Look) -> Iterator[Reading]:
         yield Reading(max(sample.at for sample in samples), tuple(snapshots), {})
 
 
-def _write(context: AppContext, wanted: Look, found: Iterable[Reading]) -> None:
-    before = None
+def _write(
+    context: AppContext, wanted: Look, hosts: Iterable[str], found: Iterable[Reading]
+) -> None:
+    before, stat = None, StatLines(hosts, columns(context))
     for reading in found:
-        write(context, wanted.form or "stat", reading, before)
+        write(context, wanted.form or "stat", reading, before, stat)
         before = reading
     if before is not None and (wanted.once or wanted.count is not None):
         check(before, is_told=wanted.form == "headless")

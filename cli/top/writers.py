@@ -12,18 +12,13 @@ from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.cli.output import note, write_line
 from pegaflow.cli.top.readings import Reading
 from pegaflow.observe import fleet
-from pegaflow.observe.rows import (
-    CSV,
-    STAT_HEADER,
-    Cell,
-    csv_gap,
-    csv_row,
-    stat_gap,
-    stat_line,
-)
+from pegaflow.observe.rows import CSV, Cell, csv_gap, csv_row
+from pegaflow.observe.stat_lines import StatLines
 
 
-def write(context: AppContext, form: str, reading: Reading, before: Reading | None) -> None:
+def write(
+    context: AppContext, form: str, reading: Reading, before: Reading | None, stat: StatLines
+) -> None:
     """One reading in the ``form`` json, csv, stat or headless; the first has a heading."""
     if form == "headless":
         _tell_gaps(context, reading, before)
@@ -39,9 +34,9 @@ def write(context: AppContext, form: str, reading: Reading, before: Reading | No
         rows += [csv_gap(gap, reading.at) for gap in reading.unanswered]
         lines = [_csv_line(row) for row in rows]
     else:
-        lines = [STAT_HEADER] if first else []
-        lines += [stat_line(snapshot) for snapshot in reading.snapshots]
-        lines += [stat_gap(gap, reading.at) for gap in reading.unanswered]
+        lines = [stat.heading] if first else []
+        lines += [stat.line(snapshot) for snapshot in reading.snapshots]
+        lines += [stat.gap(gap, reading.at) for gap in reading.unanswered]
     for line in lines:
         write_line(context, line)
 

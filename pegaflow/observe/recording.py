@@ -4,9 +4,7 @@ A file is a row of gzip members of some minutes each, so that old ones go withou
 Each sample is flushed: what a killed recorder leaves can be read up to its last sample.
 """
 
-import fcntl
 import gzip
-import io
 import os
 import re
 import shutil
@@ -23,6 +21,7 @@ from typing import Final
 from pegaflow.document import OtherForm, check_form
 from pegaflow.errors import ConfigError, PegaflowError
 from pegaflow.json_text import parse_json
+from pegaflow.observe.owned_file import GZIP, MEMBER_MARK, own, refuse_others
 from pegaflow.observe.sample import Sample
 from pegaflow.observe.source import Source
 
@@ -31,10 +30,6 @@ _MEMBER_S: Final = 300.0
 
 _MEMBERS: Final = 20
 """A retention has as many members at least, so that no more than that part is kept too long."""
-
-_MEMBER_MARK: Final = b"\x1f\x8b\x08"
-_GZIP: Final = 31
-"""``wbits`` of a stream with the header and the check of gzip."""
 
 _PIECE_BYTES: Final = 1 << 16
 
@@ -54,13 +49,23 @@ class Recorder:
     """Writes samples of any number of daemons to one file; its methods may be called by threads."""
 
     def __init__(self, file: Path, retention_s: float | None = None) -> None:
-        """Appends to ``file``. Raises ``ConfigError`` when it cannot, or another recorder does."""
+        """Appends to ``file``, which is new, empty or a recording.
+
+        Raises ``ConfigError`` when it cannot, or another recorder does.
+        """
         self.file = file
         self._retention_s = retention_s
         self._member_s = min(_MEMBER_S, (retention_s or _MEMBER_S * _MEMBERS) / _MEMBERS)
         self._lock = threading.Lock()
         try:
-            self._raw = _own(file)
+            if retention_s is not None and self._part().exists():
+                refuse_others(self._part())
+            self._raw = own(file)
+        except FileExistsError as error:
+            raise ConfigError(
+                f"{error.strerror}, so that nothing is recorded into it; give a new file, or one "
+                "that `pegaflow top --record FILE` wrote"
+            ) from error
         except BlockingIOError as error:
             raise ConfigError(
                 f"the recording {file} is being written by another recorder; give another file"
@@ -101,6 +106,14 @@ class Recorder:
     def _unwritable(self, error: OSError) -> PegaflowError:
         return PegaflowError(f"the recording {self.file} cannot be written: {error.strerror}")
 
+    def _part(self) -> Path:
+        """Where what is kept is written before it takes the file's place; links stay links."""
+        file = self._linked()
+        return file.with_name(file.name + ".part")
+
+    def _linked(self) -> Path:
+        return Path(os.path.realpath(self.file))
+
     def _begin_member(self, at: float) -> None:
         if self._zip is not None and at - self._began_at < self._member_s:
             return
@@ -118,30 +131,16 @@ class Recorder:
             return
         self._raw.flush()
         first = kept[0].offset if kept else self._raw.tell()
-        part = self.file.with_name(self.file.name + ".part")
-        new = _own(part)
+        part = self._part()
+        new = own(part)
         new.truncate(0)
         with self.file.open("rb") as old:
             old.seek(first)
             shutil.copyfileobj(old, new)
-        part.replace(self.file)
+        part.replace(self._linked())
         self._raw.close()
         self._raw = new
         self._members = [_Member(member.last_at, member.offset - first) for member in kept]
-
-
-def _own(file: Path) -> io.BufferedWriter:
-    """The file, to append to, which is nobody else's until it is closed.
-
-    Raises ``BlockingIOError`` when another has it.
-    """
-    raw = file.open("ab")
-    try:
-        fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raw.close()
-        raise
-    return raw
 
 
 class RecordedSource:
@@ -198,14 +197,14 @@ class Recording:
         return Sample.of_line(unpacker.decompress(self._lines[index]).decode())
 
     def groups(self) -> Iterator[list[Sample]]:
-        """The samples of one reading of all daemons, after the other."""
+        """The samples of one reading of all daemons, by their names, after the other."""
         group: dict[str, Sample] = {}
         for index, host in enumerate(self.hosts):
             if host in group:
-                yield list(group.values())
+                yield [group[name] for name in sorted(group)]
                 group = {}
             group[host] = self.sample(index)
-        yield list(group.values())
+        yield [group[name] for name in sorted(group)]
 
     def _add(self, line: bytes) -> None:
         head, _, status = line.partition(b',"status":')
@@ -231,17 +230,17 @@ def _lines_of(file: Path) -> Iterator[bytes]:
     next one appends behind it: what comes there begins with the mark of a member.
     """
     data = file.read_bytes()
-    if not data.startswith(_MEMBER_MARK):
+    if not data.startswith(MEMBER_MARK):
         raise ValueError("it is not compressed with gzip")
     start = 0
     while start >= 0:
         length = yield from _member_lines(memoryview(data)[start:])
-        start = data.find(_MEMBER_MARK, start + length)
+        start = data.find(MEMBER_MARK, start + length)
 
 
 def _member_lines(data: memoryview) -> Generator[bytes, None, int]:
     """The whole lines of the member that ``data`` begins with; its bytes, 1 for a torn one."""
-    unpacker, rest = zlib.decompressobj(wbits=_GZIP), b""
+    unpacker, rest = zlib.decompressobj(wbits=GZIP), b""
     for begin in range(0, len(data), _PIECE_BYTES):
         piece, before = data[begin : begin + _PIECE_BYTES], unpacker.copy()
         try:

@@ -1,4 +1,4 @@
-"""A snapshot as one row: of numbers for spreadsheets, of short text for terminals and logs."""
+"""A snapshot as one row of numbers, for spreadsheets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -6,7 +6,6 @@ from typing import Final
 
 from pegaflow.observe.fleet import Unanswered
 from pegaflow.observe.snapshot import Flow, Latency, Snapshot, Tier
-from pegaflow.units import format_size
 
 Cell = str | int | float | None
 
@@ -108,40 +107,8 @@ def csv_gap(unanswered: Unanswered, at: float) -> list[Cell]:
     return [known.get(column) for column in CSV]
 
 
-STAT_HEADER: Final = (
-    f"{'time':8}  {'host':14}  {'state':8}  {'mem':>4}  {'ssd':>4}  {'hit':>4}  {'asked/s':>8}  "
-    f"{'save/s':>9}  {'load/s':>9}  {'p99 load':>9}  {'leases':>6}  {'evict':>6}  notes"
-)
-"""The heading of ``--stat``."""
-
-
-def stat_line(snapshot: Snapshot) -> str:
-    """A snapshot in one line of text."""
-    blocks, window = snapshot.window_blocks, snapshot.window
-    load = next((one for one in snapshot.latencies if one.name == "load"), None)
-    asked = blocks.requested / window.seconds if window.seconds > 0 else 0.0
-    p99 = "-" if load is None or load.p99_s is None else f"{load.p99_s * 1e3:.1f} ms"
-    notes = ["restarted"] if window.restarted else []
-    if snapshot.alerts:
-        notes.append(
-            f"{'!!' if snapshot.alerts[0].level == 'critical' else '!'} {snapshot.alerts[0].text}"
-        )
-    save, load_rate = (format_size(int(snapshot.flow(name).bytes_per_s)) for name in FLOWS)
-    return (
-        f"{iso_time(snapshot.at)[11:19]:8}  {snapshot.host[:14]:14}  {snapshot.daemon.state:8}  "
-        f"{_share(snapshot, 'memory'):>4}  {_share(snapshot, 'ssd'):>4}  "
-        f"{percent(blocks.hit_rate):>4}  {asked:>8,.0f}  {save:>9}  {load_rate:>9}  {p99:>9}  "
-        f"{snapshot.leases.held:>6,}  {snapshot.evictions.memory_blocks:>6,}  {'; '.join(notes)}"
-    ).rstrip()
-
-
 FLOWS: Final = ("save", "load")
 """The flows between engines and the cache."""
-
-
-def stat_gap(unanswered: Unanswered, at: float) -> str:
-    """The line of a daemon that did not answer."""
-    return f"{iso_time(at)[11:19]:8}  {unanswered.host[:14]:14}  no answer: {unanswered.error}"
 
 
 def percent(share: float | None) -> str:
@@ -160,9 +127,3 @@ def iso_time(at: float) -> str:
     '2023-11-14T22:13:20.250Z'
     """
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-def _share(snapshot: Snapshot, tier: str) -> str:
-    found = _tiers(snapshot, tier)
-    capacity = sum(part.capacity_bytes for part in found)
-    return percent(sum(part.used_bytes for part in found) / capacity if capacity else None)

@@ -1,6 +1,7 @@
 """``pegaflow top`` for scripts: documents, lines, and exit codes."""
 
 import csv
+import gzip
 import io
 import json
 import socket
@@ -11,13 +12,15 @@ import jsonschema
 import pytest
 
 from pegaflow.observe.reading import snapshot
-from pegaflow.observe.rows import CSV, STAT_HEADER, stat_line
+from pegaflow.observe.rows import CSV
 from pegaflow.observe.scripted import ScriptedSource
+from pegaflow.observe.stat_lines import StatLines
 from tests.cli.command_line import CommandLine
 from tests.cli.documents import schema
 from tests.cli.installed import Host
 from tests.observe.clock import Clock
 from tests.observe.http_daemon import http_daemon
+from tests.planning.traces import conversations, write_lines
 
 _BEGAN = 1_700_000_000.0
 
@@ -48,10 +51,35 @@ def test_several_daemons_are_summed(pegaflow: CommandLine) -> None:
 def test_text_is_a_line_for_each_daemon(pegaflow: CommandLine) -> None:
     with http_daemon(_source()) as url:
         lines = pegaflow("top", "--once", "--url", url).out.splitlines()
-    assert lines[0] == STAT_HEADER
+    name = url.removeprefix("http://")
+    stat = StatLines([name])
+    assert lines[0] == stat.heading
     # All but the time of the reading.
-    expected = stat_line(snapshot(_source(url.removeprefix("http://")).read()))
+    expected = stat.line(snapshot(_source(name).read()))
     assert [line[8:] for line in lines[1:]] == [expected[8:]]
+
+
+@pytest.mark.parametrize("columns", [None, "80", "300"])
+def test_two_daemons_of_one_host_have_names_that_differ(
+    pegaflow: CommandLine, tmp_path: Path, columns: str | None
+) -> None:
+    file = str(tmp_path / "recording")
+    if columns is not None:
+        pegaflow.is_terminal = True
+        pegaflow.environ["COLUMNS"] = columns
+    with http_daemon(_source()) as one, http_daemon(_source()) as two:
+        given = ("--url", one, "--url", two, "--url", "127.0.0.1:1")
+        live = pegaflow("top", "--stat", "-n", "1", *given, "--record", file).out.splitlines()
+        names = [url.removeprefix("http://") for url in (one, two)]
+    hosts = [line.split()[1] for line in live[1:]]
+    assert len(set(hosts)) == 3
+    if columns != "80":
+        assert hosts == [*names, "127.0.0.1:1"]
+    replayed = pegaflow("top", "--replay", file, "--stat").out.splitlines()
+    assert {line.split()[1] for line in replayed[1:]} == set(hosts[:2])
+    # Values are under their headings.
+    ends = {line.index(" ready ") for line in live[1:3]}
+    assert ends == {live[0].index(" state ")}
 
 
 def test_csv_has_a_heading_and_a_row_for_each_reading(pegaflow: CommandLine) -> None:
@@ -188,7 +216,7 @@ def test_a_real_daemon_is_found_by_its_socket_and_fits_the_schema(host: Host) ->
         "ssd write",
     }
     text = host.run("top", "--once").stdout
-    assert text.splitlines()[0] == STAT_HEADER
+    assert text.splitlines()[0] == StatLines(["local"]).heading
 
 
 def test_without_textual_the_live_view_says_what_to_install(
@@ -212,6 +240,25 @@ def test_a_recording_gives_the_lines_that_were_written_when_it_was_made(
     assert again.out == live.out
     assert again.out.count("\n") == 7
     assert pegaflow("top", "--replay", file, "--csv", "-n", "1").out.count("\n") == 3
+
+
+@pytest.mark.parametrize("retention", [(), ("--retention", "1h")])
+@pytest.mark.parametrize("name", ["trace.jsonl", "link", "trace.jsonl.gz"])
+def test_a_file_with_something_else_is_not_recorded_into(
+    pegaflow: CommandLine, tmp_path: Path, name: str, retention: tuple[str, ...]
+) -> None:
+    trace = write_lines(tmp_path / "trace.jsonl", conversations(2))
+    (tmp_path / "trace.jsonl.gz").write_bytes(gzip.compress(trace.read_bytes()))
+    (tmp_path / "link").symlink_to(trace)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    file = tmp_path / name
+    outcome = pegaflow("top", "--demo", "--record", str(file), "--headless", "-n", "1", *retention)
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"pegaflow: {file} is there and is no recording, so that nothing is recorded into it; "
+        "give a new file, or one that `pegaflow top --record FILE` wrote\n",
+    )
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_the_end_of_a_recording_fits_the_schema(pegaflow: CommandLine, tmp_path: Path) -> None:

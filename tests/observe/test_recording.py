@@ -85,7 +85,9 @@ def test_events_of_another_shape_are_not_misread() -> None:
 
 
 def test_samples_of_one_reading_come_together(tmp_path: Path) -> None:
-    _record(tmp_path / "r", _samples(3, hosts=2))
+    # Daemons answer in any order.
+    samples = _samples(3, hosts=2)
+    _record(tmp_path / "r", [*samples[:2], *samples[3:1:-1], *samples[4:]])
     groups = list(Recording(tmp_path / "r").groups())
     assert [[one.host for one in group] for group in groups] == [["gpu-0", "gpu-1"]] * 3
 
@@ -241,6 +243,60 @@ def test_a_sample_with_what_is_no_number_is_refused(tmp_path: Path, number: byte
     (tmp_path / "r").write_bytes(gzip.compress(changed + b"\n"))
     with pytest.raises(PegaflowError, match=r"no sample|document cannot be read"):
         _ = Recording(tmp_path / "r").sample(0).status
+
+
+def test_a_recorder_that_was_killed_at_any_byte_is_followed_by_another(tmp_path: Path) -> None:
+    file, samples = tmp_path / "r", _samples(3)
+    recorder = Recorder(file)
+    recorder.add(samples[0])
+    whole = file.read_bytes()
+    recorder.close()
+    for cut in [*range(10, 250), *range(250, len(whole), 50)]:
+        file.write_bytes(whole[:cut])
+        _record(file, samples[1:2])
+        _record(file, samples[2:])
+        assert samples[2].at in Recording(file).times
+
+
+_LINE = _samples(1)[0].line().encode()
+_OTHERS = [
+    b'{"timestamp":0,"hash_ids":[1]}\n',
+    _LINE,
+    b"\x1f\x8b",
+    gzip.compress(b""),
+    gzip.compress(b"{}\n"),
+    gzip.compress(b"{}\n")[:15],
+    gzip.compress(_LINE.replace(b"recording/1", b"recording/2")),
+    gzip.compress(b"{}\n") + gzip.compress(_LINE, mtime=0),
+    os.urandom(1 << 17),
+    b"\x1f\x8b\x08" + os.urandom(1 << 17),
+]
+
+
+@pytest.mark.parametrize("content", _OTHERS, ids=range(len(_OTHERS)))
+@pytest.mark.parametrize("name", ["r", "r.part"])
+def test_what_is_no_recording_stays_as_it_is(tmp_path: Path, content: bytes, name: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=f"{name} is there and is no recording"):
+        Recorder(tmp_path / "r", retention_s=60.0)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [(name, content)]
+
+
+def test_a_recording_that_was_packed_anew_is_one(tmp_path: Path) -> None:
+    samples = _samples(4)
+    _record(tmp_path / "r", samples[:2])
+    (tmp_path / "r").write_bytes(gzip.compress(gzip.decompress((tmp_path / "r").read_bytes())))
+    _record(tmp_path / "r", samples[2:])
+    assert len(Recording(tmp_path / "r")) == 4
+
+
+def test_a_link_stays_one_when_what_is_too_old_goes(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "r").symlink_to("far/recording")
+    _record(tmp_path / "r", _samples(400), retention_s=50.0)
+    assert (tmp_path / "r").is_symlink()
+    assert [file.name for file in (tmp_path / "far").iterdir()] == ["recording"]
+    assert Recording(tmp_path / "far" / "recording").times[0] > _BEGAN + 300
 
 
 def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:

@@ -2,21 +2,11 @@
 
 from pegaflow.observe.fleet import Unanswered
 from pegaflow.observe.reading import snapshot
-from pegaflow.observe.rows import CSV, STAT_HEADER, csv_gap, csv_row, stat_gap, stat_line
+from pegaflow.observe.rows import CSV, csv_gap, csv_row
 from pegaflow.observe.scripted import ScriptedSource
 from tests.observe.clock import Clock
 
 _BEGAN = 1_700_000_000.0
-
-
-def test_a_line_of_text_has_its_values_under_their_headings() -> None:
-    source = ScriptedSource("gpu-1", Clock(_BEGAN + 30), _BEGAN)
-    assert [STAT_HEADER, stat_line(snapshot(source.read()))] == [
-        "time      host            state      mem   ssd   hit   asked/s     save/s     load/s"
-        "   p99 load  leases   evict  notes",
-        "22:13:50  gpu-1           ready      67%   56%   81%     1,014    948 MiB    1.4 GiB"
-        "    19.0 ms       6   7,405",
-    ]
 
 
 def test_a_daemon_without_an_answer_has_a_row_with_its_name() -> None:
@@ -28,7 +18,6 @@ def test_a_daemon_without_an_answer_has_a_row_with_its_name() -> None:
         "state": "unanswered",
         "reason": "it does not answer",
     }
-    assert stat_gap(gap, _BEGAN) == "22:13:20  gpu-9           no answer: it does not answer"
 
 
 def test_a_row_has_a_value_for_each_column() -> None:
