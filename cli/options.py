@@ -1,7 +1,6 @@
 """Options that several commands share; those of settings come from the table of settings."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,14 +9,8 @@ import typer
 from pegaflow.config import SETTINGS
 from pegaflow.config.kinds import SWITCH
 from pegaflow.errors import ConfigError
-from pegaflow.units import (
-    AMOUNT_FORM,
-    DURATION_FORM,
-    SIZE_FORM,
-    parse_amount,
-    parse_duration,
-    parse_size,
-)
+from pegaflow.printable import quoted
+from pegaflow.units import AMOUNT_FORM, SIZE_FORM, parse_amount, parse_duration, parse_size
 
 
 def setting(key: str) -> Any:
@@ -68,7 +61,7 @@ def duration_field(option: str, text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise ConfigError(f"{option} {text!r} cannot be used; allowed: {DURATION_FORM}") from error
+        raise _not_used(option, text, error) from error
 
 
 def one_of(option: str, text: str, allowed: Sequence[str]) -> str:
@@ -81,10 +74,13 @@ def one_of(option: str, text: str, allowed: Sequence[str]) -> str:
 
 def size_field(option: str, text: str) -> int:
     """Bytes of an option or argument, more than none."""
-    with suppress(ValueError):
-        if (size := parse_size(text)) > 0:
-            return size
-    raise ConfigError(f"{option} {text!r} cannot be used; allowed: {SIZE_FORM}")
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise _not_used(option, text, error) from error
+    if size == 0:
+        raise ConfigError(f"{option} {text!r} cannot be used; allowed: {SIZE_FORM}")
+    return size
 
 
 def amount_field(option: str, text: str) -> dict[str, float]:
@@ -101,3 +97,9 @@ def path_field(option: str, text: str) -> str:
     if not path.is_absolute():
         raise ConfigError(f"{option} {text!r} cannot be used; allowed: a path from / on")
     return str(path)
+
+
+def _not_used(option: str, text: str, error: ValueError) -> ConfigError:
+    """``error`` says what was expected."""
+    allowed = str(error).removeprefix("expected ")
+    return ConfigError(f"{option} {quoted(text)} cannot be used; allowed: {allowed}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -11,13 +11,19 @@ from pegaflow.cli.daemon import daemon
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, size_field
 from pegaflow.cli.output import write_json, write_line, write_tables
 from pegaflow.cli.plan_live import show_live
+from pegaflow.cli.plan_options import refuse_others
 from pegaflow.cli.plan_text import document, tables
+from pegaflow.cli.trace.options import MOST_BLOCK_TOKENS
 from pegaflow.cli.trace_reading import notes, reading_progress
 from pegaflow.errors import ConfigError
 from pegaflow.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pegaflow.planning import BytesPerToken, Trace
+
+_MOST_BLOCKS: Final = 1 << 40
+_MOST_OF_A_SHAPE: Final = 1 << 20
+_MOST_SHARED_TOKENS: Final = 1 << 24
 
 
 def plan(
@@ -45,6 +51,7 @@ def plan(
         typer.Option(
             "--capacity-blocks",
             min=1,
+            max=_MOST_BLOCKS,
             help="A size in blocks; can be given several times. [default: 20 sizes]",
             show_default=False,
         ),
@@ -81,17 +88,30 @@ def plan(
         typer.Option(
             "--layers",
             min=1,
+            max=_MOST_OF_A_SHAPE,
             help="Layers of plain attention, with --kv-heads and --head-dim, instead of --model.",
             show_default=False,
         ),
     ] = None,
     kv_heads: Annotated[
         int | None,
-        typer.Option("--kv-heads", min=1, help="Heads of keys and values.", show_default=False),
+        typer.Option(
+            "--kv-heads",
+            min=1,
+            max=_MOST_OF_A_SHAPE,
+            help="Heads of keys and values.",
+            show_default=False,
+        ),
     ] = None,
     head_dim: Annotated[
         int | None,
-        typer.Option("--head-dim", min=1, help="Values of a head.", show_default=False),
+        typer.Option(
+            "--head-dim",
+            min=1,
+            max=_MOST_OF_A_SHAPE,
+            help="Values of a head.",
+            show_default=False,
+        ),
     ] = None,
     kv_cache_dtype: Annotated[
         str, typer.Option("--kv-cache-dtype", help="The type of the KV cache, such as fp8.")
@@ -101,6 +121,7 @@ def plan(
         typer.Option(
             "--block-tokens",
             min=1,
+            max=MOST_BLOCK_TOKENS,
             help="Tokens of a block. [default: 512 for Mooncake, else 16]",
             show_default=False,
         ),
@@ -117,6 +138,7 @@ def plan(
         typer.Option(
             "--shared-tokens",
             min=0,
+            max=_MOST_SHARED_TOKENS,
             help="Tokens that all prompts begin with, for traces that have no content.",
         ),
     ] = 0,
@@ -132,6 +154,7 @@ def plan(
         typer.Option(
             "--ssd-blocks",
             min=1,
+            max=_MOST_BLOCKS,
             help="A size of the ssd tier in blocks; can be given several times. "
             "[default: 1, 2, 4 and 8 times the recommended memory]",
             show_default=False,
@@ -143,6 +166,7 @@ def plan(
             "--prefill-rate",
             metavar="TOKENS",
             min=1,
+            max=1e12,
             help="Tokens of prompts that an engine computes a second.",
             show_default=False,
         ),
@@ -176,7 +200,8 @@ def plan(
         ),
     ] = None,
     instances: Annotated[
-        int, typer.Option("--instances", min=1, help="Engines that could have private pools.")
+        int,
+        typer.Option("--instances", min=1, max=1024, help="Engines that could have private pools."),
     ] = 8,
     policy: Annotated[
         str, typer.Option("--policy", help="The policy to recommend a size for.")
@@ -214,6 +239,7 @@ def plan(
     context: AppContext = ctx.obj
     if live == (trace is not None):
         raise ConfigError("plan needs a trace or a daemon: give one of --trace FILE and --live")
+    refuse_others(ctx, live=live)
     if trace is None:
         show_live(context, daemon(context, socket, config, timeout).status(), json)
         return
@@ -227,8 +253,8 @@ def plan(
     )
     options = ReadOptions(block_tokens, count_partial, shared_tokens, skip_bad, sort_times)
     recorded = read_trace(trace, options, reading_progress(context))
-    if token is None and recorded.block_bytes is not None:
-        size = recorded.block_bytes
+    size = recorded.block_bytes
+    if token is None and size is not None and size >= recorded.block_tokens:
         formula = f"{size} bytes a block, as recorded"
         token = BytesPerToken(size // recorded.block_tokens, "recorded", formula)
     sizes = _sizes(capacity_blocks, capacity, recorded, token) or capacities(recorded)
@@ -289,5 +315,10 @@ def _sizes(
                 "--bytes-per-token, or --capacity-blocks"
             )
         block_bytes = token.block_bytes(trace.block_tokens)
-        wanted.append(max(size_field("--capacity", text) // block_bytes, 1))
+        count = max(size_field("--capacity", text) // block_bytes, 1)
+        if count > _MOST_BLOCKS:
+            raise ConfigError(
+                f"--capacity {text!r} is {count:,} blocks, allowed are at most {_MOST_BLOCKS:,}"
+            )
+        wanted.append(count)
     return sorted(set(wanted))

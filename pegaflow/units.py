@@ -1,5 +1,6 @@
 """Sizes and durations as people write them. Units of size are powers of 1024."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -22,6 +23,7 @@ _SIZES: Final = {"": 1, "b": 1} | {
 }
 _SECONDS: Final = {"": 1.0, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LARGEST_SIZE: Final = 2**63 - 1
+_LONGEST_S: Final = 10**9
 
 
 def parse_size(text: str) -> int:
@@ -65,10 +67,11 @@ def format_size(size: int) -> str:
     """
     if size < 1024:
         return f"{size} B"
-    value, units = size / 1024, iter("KMGTPE")
-    unit = next(units)
-    while round(value, 1) >= 1024:
-        value, unit = value / 1024, next(units)
+    value, unit = size / 1024, "K"
+    for larger in "MGTPE":
+        if round(value, 1) < 1024:
+            break
+        value, unit = value / 1024, larger
     return f"{value:.1f}".removesuffix(".0") + f" {unit}iB"
 
 
@@ -90,7 +93,13 @@ def parse_duration(text: str) -> float:
     Traceback (most recent call last):
     ValueError: expected a duration such as 500ms, 10s, 5m or 2h (a plain number is seconds)
     """
-    return float(_quantity(text, _SECONDS, DURATION_FORM))
+    try:
+        seconds = float(_quantity(text, _SECONDS, DURATION_FORM))
+    except OverflowError:
+        seconds = math.inf
+    if seconds > _LONGEST_S:
+        raise ValueError(f"expected a duration of at most {_LONGEST_S:,} s")
+    return seconds
 
 
 def format_duration(seconds: float) -> str:

@@ -1,12 +1,15 @@
 """What the commands that read traces have in common."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 if TYPE_CHECKING:
     from pegaflow.planning import ReadOptions
+
+
+MOST_BLOCK_TOKENS: Final = 1 << 20
 
 TraceFile = Annotated[
     Path,
@@ -18,10 +21,13 @@ TraceFile = Annotated[
 BlockTokens = Annotated[
     int | None,
     typer.Option(
-        "--block-tokens", min=1, help="Tokens of a block, if not those of the form.",
+        "--block-tokens",
+        min=1,
+        max=MOST_BLOCK_TOKENS,
+        help="Tokens of a block, if not those of the form.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Go on behind what cannot be used.")]
 SortTimes = Annotated[
     bool,

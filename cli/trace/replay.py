@@ -1,6 +1,7 @@
 """``pegaflow trace replay``."""
 
-from typing import TYPE_CHECKING, Annotated
+import os
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from pegaflow.replay import ReplayReport
 
+_SLOWEST: Final = 0.001
+_FASTEST: Final = 1_000_000
+
 
 def replay(
     ctx: typer.Context,
@@ -36,7 +40,13 @@ def replay(
     ] = 4,
     speed: Annotated[
         float,
-        typer.Option("--speed", min=0, help="Times the trace's own; 0: without waiting."),
+        typer.Option(
+            "--speed",
+            min=0,
+            max=_FASTEST,
+            help="Times the trace's own; 0: without waiting. The ages of blocks, from which some "
+            "policies learn, hardly differ then: density hits less than in real time.",
+        ),
     ] = 1.0,
     block_bytes: Annotated[
         str,
@@ -50,7 +60,9 @@ def replay(
     ] = 1024,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, help="Only so many requests.", show_default=False),
+        typer.Option(
+            "--limit", min=1, max=10**12, help="Only so many requests.", show_default=False
+        ),
     ] = None,
     patience: Annotated[
         str,
@@ -90,9 +102,14 @@ def replay(
     size = size_field("--block-bytes", block_bytes)
     if size < 8 or size % 8:
         raise ConfigError(f"--block-bytes {block_bytes!r} cannot be used; allowed: multiples of 8")
+    patience_s = duration_field("--patience", patience)
+    if 0 < speed < _SLOWEST:
+        raise ConfigError(
+            f"--speed {speed:g} cannot be used; allowed: 0, or {_SLOWEST:g} to {_FASTEST:,}"
+        )
+    _check_memory(block_bytes, size, engines, engine_blocks)
     daemon(context, socket, config, timeout).status()
     address = resolve_socket(socket, config=config, environ=context.environ)
-    patience_s = duration_field("--patience", patience)
     plan = ReplayPlan(engines, speed, size, engine_blocks, patience_s)
     options = read_options(block_tokens, False, skip_bad, sort_times)
     with open_trace(trace, options, reading_progress(context)) as (read, requests):
@@ -110,6 +127,17 @@ def replay(
     else:
         write_tables(context, [_report(report)])
     _end(context, report)
+
+
+def _check_memory(given: str, size: int, engines: int, engine_blocks: int) -> None:
+    needed = size * engine_blocks * engines
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise ConfigError(
+            f"--block-bytes {given!r} cannot be used: {format_count(engines, 'engine')} with "
+            f"{format_count(engine_blocks, 'block')} each can need {format_size(needed)}, this "
+            f"machine has {format_size(memory)}; give less of it, --engine-blocks or --engines"
+        )
 
 
 def _end(context: AppContext, report: "ReplayReport") -> None:

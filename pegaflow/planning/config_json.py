@@ -1,13 +1,16 @@
 """A model's config.json, whose fields have other names in other architectures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from pegaflow.errors import ConfigError
 from pegaflow.json_text import parse_json
+from pegaflow.printable import quoted
 
 GIVE: Final = "give --layers, --kv-heads and --head-dim, or --bytes-per-token"
+_MOST: Final = 1 << 20
+_NUMBER: Final = f"a whole number from 1 to {_MOST:,}"
 
 
 class ModelConfig:
@@ -28,18 +31,17 @@ class ModelConfig:
         return next((value for value in values if value is not None), None)
 
     def number(self, *names: str) -> int:
-        """The first of these fields that has a value, a number from 1 on."""
+        """The first of these fields that has a value, a whole number from 1 on."""
         value = self.get(*names)
         if value is None:
-            raise ConfigError(
-                f"{self.where} has no {names[0]}, which is a number from 1 on; {GIVE}"
-            )
-        if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-            named = next(name for name in names if self._fields.get(name) is not None)
-            raise ConfigError(
-                f"{self.where} has {value!r} as {named}, which is a number from 1 on; {GIVE}"
-            )
+            raise ConfigError(f"{self.where} has no {names[0]}, which is {_NUMBER}; {GIVE}")
+        if type(value) is not int or not 1 <= value <= _MOST:
+            raise self._other(value, names, _NUMBER)
         return value
+
+    def number_or_none(self, *names: str) -> int | None:
+        """The same; None when none of the fields has a value other than 0."""
+        return self.number(*names) if self.get(*names) else None
 
     def words(self, *names: str) -> list[str]:
         """The first of these fields that has a value, a list of words; empty when none has."""
@@ -47,10 +49,22 @@ class ModelConfig:
         if value is None:
             return []
         if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-            raise ConfigError(
-                f"{self.where} has {value!r} as {names[0]}, which is a list of words; {GIVE}"
-            )
+            raise self._other(value, names, "a list of words")
         return value
+
+    def numbers(self, *names: str) -> list[int]:
+        """The first of these fields that has a value, a list of numbers; empty when none has."""
+        value = self.get(*names)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(type(number) is int for number in value):
+            raise self._other(value, names, "a list of numbers")
+        return value
+
+    def _other(self, value: object, names: Sequence[str], what: str) -> ConfigError:
+        """What is wrong with the first of these fields that has a value."""
+        named = next(name for name in names if self._fields.get(name) is not None)
+        return ConfigError(f"{self.where} has {quoted(value)} as {named}, which is {what}; {GIVE}")
 
 
 def read_config(path: Path) -> ModelConfig:

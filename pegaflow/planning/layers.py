@@ -27,8 +27,8 @@ def layers_of(config: ModelConfig) -> Counter[str]:
     """How many layers of each kind have a cache of their own."""
     kinds = _kinds(config)
     # The last layers may use the cache of earlier ones.
-    shared = config.get("num_kv_shared_layers") or 0
-    return Counter(kinds[: len(kinds) - shared])
+    shared = config.number_or_none("num_kv_shared_layers") or 0
+    return Counter(kinds[: max(len(kinds) - shared, 0)])
 
 
 def _kinds(config: ModelConfig) -> list[str]:
@@ -42,13 +42,13 @@ def _kinds(config: ModelConfig) -> list[str]:
         return [_kind(config, word, _KINDS) for word in words]
     if config.model_type == "falcon_h1":
         return [BOTH] * count
-    if every := config.get("full_attention_interval"):
+    if every := config.number_or_none("full_attention_interval"):
         return [STATE if (layer + 1) % every else FULL for layer in range(count)]
-    if every := config.get("attn_layer_period"):
-        first = config.get("attn_layer_offset") or 0
+    if every := config.number_or_none("attn_layer_period"):
+        first = config.number_or_none("attn_layer_offset") or 0
         return [FULL if layer % every == first else STATE for layer in range(count)]
     if config.get("attn_layer_indices") is not None:
-        full = set(config.get("attn_layer_indices"))
+        full = set(config.numbers("attn_layer_indices"))
         return [FULL if layer in full else STATE for layer in range(count)]
     if is_recurrent(config):
         return [STATE] * count

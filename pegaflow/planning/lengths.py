@@ -4,8 +4,9 @@ import csv
 from datetime import datetime
 from typing import Final
 
-from pegaflow.planning.lines import MOST_TOKENS, BadLine, Form, Parse, ReadOptions, Request, quoted
+from pegaflow.planning.lines import MOST_TOKENS, BadLine, Form, Parse, ReadOptions, Request
 from pegaflow.planning.trace import Trace
+from pegaflow.printable import quoted
 
 _BLOCK_TOKENS: Final = 16
 _MOST_COLUMNS: Final = 1 << 16

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pegaflow.planning.trace import Trace
+from pegaflow.printable import quoted
 
 MOST_TOKENS: Final = 1 << 24
 """Of a prompt: more than any model takes, and little enough to have names for all its blocks."""
 MOST_SECONDS: Final = 10**12
 """Of a time, before and after 0; microseconds of it fit in 64 bits."""
 _MOST_NOTES: Final = 20
-_MOST_QUOTED: Final = 60
 
 
 class BadLine(ValueError):
@@ -75,9 +75,3 @@ def number(raw: dict[str, Any], key: str, most: int) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         raise BadLine(f"{key} is {quoted(value)}, allowed is a number from 0 to {most:,}")
     return value
-
-
-def quoted(value: object) -> str:
-    """What a line has, short enough for a sentence."""
-    text = repr(value)
-    return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}..."

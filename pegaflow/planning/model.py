@@ -112,14 +112,14 @@ def _of(config: ModelConfig, kv_cache_dtype: str) -> BytesPerToken:
 def _heads(config: ModelConfig, layers: int, kind: str, width: int) -> tuple[int, str, str]:
     """Bytes of keys and values, the kind of attention, and the formula."""
     heads = config.number("num_attention_heads", "n_head", "n_heads")
-    head_dim = config.get("head_dim", "attention_head_dim", "kv_channels")
-    if not head_dim:
+    head_dim = config.number_or_none("head_dim", "attention_head_dim", "kv_channels")
+    if head_dim is None:
         head_dim = config.number("hidden_size", "n_embd", "d_model") // heads
     kv_heads = _kv_heads(config, heads)
     if kind == FULL:
         # Some models whose other layers slide have larger heads, and fewer, where all is seen.
-        head_dim = config.get("global_head_dim") or head_dim
-        kv_heads = config.get("num_global_key_value_heads") or kv_heads
+        head_dim = config.number_or_none("global_head_dim") or head_dim
+        kv_heads = config.number_or_none("num_global_key_value_heads") or kv_heads
     name = "mqa" if kv_heads == 1 else "gqa" if kv_heads < heads else "mha"
     text = f"{layers} layers x 2 x {kv_heads} heads x {head_dim} values x {width} bytes"
     return layers * 2 * kv_heads * head_dim * width, name, text

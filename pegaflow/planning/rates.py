@@ -1,7 +1,8 @@
 """Whether loading a token's cache is faster than computing it."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,9 +41,11 @@ def measured(paths: Iterable[Path], given: Rates) -> Rates:
         try:
             document = parse_json(path.read_text(encoding="utf-8"))
             found = _rates(document)
+            if not all(0 < rate < math.inf for rate in astuple(found) if rate is not None):
+                raise ValueError(found)
         except OSError as error:
             raise ConfigError(f"--measured {path} cannot be read: {error.strerror}") from error
-        except (ValueError, LookupError, TypeError, ZeroDivisionError) as error:
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             raise ConfigError(f"--measured {path} cannot be used; allowed: {_FORMS}") from error
         given = Rates(
             given.prefill_tokens_s or found.prefill_tokens_s,

@@ -15,7 +15,8 @@ class State(NamedTuple):
 
 
 def _mamba1(config: ModelConfig) -> State:
-    inner = config.get("intermediate_size") if config.model_type != "jamba" else None
+    jamba = config.model_type == "jamba"
+    inner = None if jamba else config.number_or_none("intermediate_size")
     inner = inner or config.number("mamba_expand", "expand") * config.number("hidden_size")
     size = config.number("state_size", "mamba_d_state")
     kernel = config.number("conv_kernel", "mamba_d_conv")
@@ -27,8 +28,10 @@ def _mamba2(config: ModelConfig) -> State:
     size = config.number("ssm_state_size", "mamba_d_state", "state_size")
     groups = config.number("n_groups", "mamba_n_groups", "mamba_ngroups")
     kernel = config.number("conv_kernel", "mamba_d_conv")
-    width = config.get("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
-    if not isinstance(width, int):
+    names = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
+    # Some have a word there, for what follows from the others.
+    width = None if isinstance(config.get(*names), str) else config.number_or_none(*names)
+    if width is None:
         expand = config.number("mamba_expand", "expand")
         width = expand * config.number("hidden_size") // heads
     conv = (kernel - 1) * (heads * width + 2 * groups * size)

@@ -140,7 +140,8 @@ class _Lane:
     def _serve(self, request: Request) -> None:
         if self._speed:
             due = self._began + request.time_s / self._speed
-            if self._stop.wait(max(due - time.monotonic(), 0.0)):
+            wait_s = min(max(due - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+            if self._stop.wait(wait_s):
                 raise Stopped
             self._engine.tally.late_ms.append((time.monotonic() - due) * 1e3)
         elif self._stop.is_set():

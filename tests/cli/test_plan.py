@@ -13,6 +13,8 @@ from tests.cli.full_disk import no_space
 from tests.planning.test_model import QWEN3_8B
 from tests.planning.traces import conversations, write_lines
 
+HUGE = "9" * 26
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> str:
@@ -105,6 +107,11 @@ def test_loading_is_compared_with_computing(
     cold = {"what": "cold", "prompt_tokens": 2000, "cached_tokens": 0, "ttft_ms": [100, 100]}
     ttft = {"schema": "pegaflow.bench-ttft/1", "engines": [{"passes": [cold]}]}
     files = []
+    slow = {"schema": "pegaflow.bench-transfer/1",
+            "layouts": [{"sizes": [{"load": {"gb_s": 0}}]}]}  # fmt: skip
+    (tmp_path / "slow.json").write_text(json.dumps(slow))
+    done = pegaflow(*args, "--measured", str(tmp_path / "slow.json"))
+    assert done.code == 2 and "slow.json cannot be used" in done.err
     for name, measured in (("transfer.json", transfer), ("ttft.json", ttft)):
         (tmp_path / name).write_text(json.dumps(measured))
         files += ["--measured", str(tmp_path / name)]
@@ -124,6 +131,19 @@ def test_loading_is_compared_with_computing(
         (["--measured", "/dev/null"], "pegaflow bench transfer"),
         (["--bytes-per-token", "x"], "--bytes-per-token 'x'"),
         (["--model", "/nonexistent"], "cannot be read"),
+        (["--capacity-blocks", HUGE], f"--capacity-blocks '{HUGE}' cannot be used; allowed: less"),
+        (["--ssd-blocks", HUGE], "equal to 1099511627776"),
+        (["--instances", "10000000"], "'10000000' cannot be used; allowed: less than or equal to"),
+        (["--block-tokens", HUGE], "equal to 1048576"),
+        (["--shared-tokens", HUGE], "equal to 16777216"),
+        (["--layers", HUGE], "equal to 1048576"),
+        (["--kv-heads", HUGE], "equal to 1048576"),
+        (["--head-dim", HUGE], "equal to 1048576"),
+        (["--prefill-rate", HUGE], "equal to 1000000000000"),
+        (["--prefill-rate", "nan"], "--prefill-rate 'nan' cannot be used"),
+        (["--load-rate", HUGE], f"--load-rate '{HUGE}' cannot be used; allowed: a size below 8EiB"),
+        (["--capacity", "7EiB", "--bytes-per-token", "1"], "--capacity '7EiB' is "),
+        (["--timeout", "1s"], "--timeout is for --live: leave one of the two out"),
     ],
 )
 def test_mistakes_are_answered_with_what_is_allowed(
@@ -132,6 +152,33 @@ def test_mistakes_are_answered_with_what_is_allowed(
     done = pegaflow("plan", "--trace", trace, *args)
     assert (done.code, done.out) == (2, "")
     assert says in done.err
+
+
+def test_the_largest_of_all_values_are_planned_with(pegaflow: CommandLine, trace: str) -> None:
+    most = str(1 << 20)
+    done = pegaflow("plan", "--trace", trace, "--capacity-blocks", str(1 << 40),
+                    "--ssd-blocks", str(1 << 40), "--instances", "1024", "--layers", most,
+                    "--kv-heads", most, "--head-dim", most, "--prefill-rate", "1e12",
+                    "--load-rate", "1", "--ssd-rate", "7EiB")  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+
+
+def test_options_of_another_kind_of_plan_are_refused(pegaflow: CommandLine) -> None:
+    for option in (["--capacity-blocks", "1000"], ["--model", "x"], ["--count-partial"]):
+        done = pegaflow("plan", "--live", *option)
+        assert done.code == 2
+        assert f"{option[0]} is for --trace FILE: leave one of the two out" in done.err
+        assert pegaflow.sockets == []
+
+
+def test_a_recording_of_blocks_without_bytes_says_nothing_of_their_size(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    line = {"timestamp": 0, "namespace": "a", "block_bytes": 0, "hash_ids": [1, 2]}
+    path = write_lines(tmp_path / "trace.jsonl", [line, line])
+    done = pegaflow("plan", "--trace", str(path), "--prefill-rate", "1", "--load-rate", "1",
+                    "--json")  # fmt: skip
+    assert done.json("plan")["model"] is None
 
 
 def test_lines_that_are_passed_over_are_said(pegaflow: CommandLine, tmp_path: Path) -> None:

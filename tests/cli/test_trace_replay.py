@@ -30,6 +30,28 @@ def trace(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "trace.jsonl", conversations(5))
 
 
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["--block-bytes", "100gb"], "--block-bytes '100gb' cannot be used: 4 engines with 1,024"),
+        (["--block-bytes", "9" * 30], "allowed: a size below 8EiB"),
+        (["--speed", "1e-300"], "--speed 1e-300 cannot be used; allowed: 0, or 0.001 to 1,000,000"),
+        (["--speed", "1e300"], "--speed '1e300' cannot be used"),
+        (["--speed", "nan"], "--speed 'nan' cannot be used"),
+        (["--limit", "9" * 26], "cannot be used"),
+        (["--patience", "9" * 400], "allowed: a duration of at most 1,000,000,000 s"),
+        (["--block-tokens", "9" * 26], "cannot be used"),
+    ],
+)
+def test_values_that_are_too_large_or_small_are_refused_before_a_daemon_is_asked(
+    pegaflow: CommandLine, trace: Path, args: list[str], says: str
+) -> None:
+    done = pegaflow("trace", "replay", str(trace), *args)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+    assert pegaflow.sockets == []
+
+
 def test_a_replay_hits_what_was_asked_for_before_and_every_byte_is_right(
     host: Host, trace: Path
 ) -> None:

@@ -39,6 +39,17 @@ def test_a_formatted_size_reads_back_within_its_last_digit(size: int) -> None:
     assert parse_size(format_size(size)) == pytest.approx(size, rel=0.05)
 
 
+@pytest.mark.parametrize(("size", "text"), [(1 << 70, "1024 EiB"), (3 << 80, "3145728 EiB")])
+def test_sizes_beyond_all_units_are_in_the_largest(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
+@pytest.mark.parametrize("text", ["1000000001", "40000d", "9" * 400, "9" * 400 + ".5h"])
+def test_durations_of_more_than_a_life_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a duration of at most 1,000,000,000 s"):
+        parse_duration(text)
+
+
 @given(text=st.text(max_size=12))
 def test_any_text_is_a_size_or_a_value_error(text: str) -> None:
     with contextlib.suppress(ValueError):

@@ -145,6 +145,15 @@ def test_a_shape_stands_in_for_a_file() -> None:
         ({**QWEN3_8B, "layer_types": ["linear_attention"]}, "recurrent layers of model_type"),
         ({**QWEN3_8B, "layer_types": "full"}, "a list of words"),
         ([], "no JSON object"),
+        ({**QWEN3_8B, "num_hidden_layers": 10**20}, "a whole number from 1 to 1,048,576"),
+        ({**QWEN3_8B, "num_hidden_layers": 1e20}, "1e+20 as num_hidden_layers"),
+        ({**QWEN3_8B, "head_dim": 10**20}, "as head_dim"),
+        ({**QWEN3_8B, "head_dim": "128"}, "'128' as head_dim"),
+        ({**QWEN3_8B, "num_kv_shared_layers": "two"}, "'two' as num_kv_shared_layers"),
+        ({**QWEN3_NEXT, "full_attention_interval": 2.5}, "2.5 as full_attention_interval"),
+        ({**JAMBA, "attn_layer_offset": [4]}, "[4] as attn_layer_offset"),
+        ({**QWEN3_8B, "attn_layer_indices": 5}, "5 as attn_layer_indices"),
+        ({**MAMBA_2, "head_dim": 10**20}, "as head_dim"),
     ],
 )
 def test_what_is_missing_is_named_with_what_to_give(tmp_path: Path, config: Any, says: str) -> None:
