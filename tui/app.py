@@ -273,9 +273,8 @@ class TopApp(App[None]):
         """Write what is known to a file in the working directory."""
         try:
             self.notify(f"wrote {export(self.hosts, self._clock())}")
-        except OSError as error:
-            why = f"{error.filename} cannot be written: {error.strerror}"
-            self.notify(why, severity="error")
+        except PegaflowError as error:
+            self.notify(str(error), severity="error")
 
     def action_evict(self) -> None:
         """Evict blocks, once the user has typed what of."""

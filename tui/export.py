@@ -7,16 +7,18 @@ from pathlib import Path
 
 from pegaflow.observe import fleet
 from pegaflow.tui.host import Host
+from pegaflow.whole_file import whole_file
 
 
 def export(hosts: Sequence[Host], at: float) -> Path:
     """The new file in the working directory, as `pegaflow top --once --json` writes it.
 
-    Raises ``OSError`` with the file's name where it cannot be written.
+    Raises ``PegaflowError`` where it cannot be written.
     """
     known = [host.now for host in hosts if host.now is not None]
     gaps = [fleet.Unanswered(host.name, str(host.error)) for host in hosts if host.error]
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
     file = Path(f"pegaflow-top-{stamp}.json")
-    file.write_text(json.dumps(fleet.document(at, known, gaps)) + "\n", encoding="utf-8")
+    with whole_file(file, replace=True) as out:
+        out.write(json.dumps(fleet.document(at, known, gaps)).encode() + b"\n")
     return file

@@ -18,6 +18,8 @@ from pegaflow.planning.vllm_log import HOW, vllm_form
 
 _MOST_SKIPPED_SAID: Final = 20
 _BYTES_PER_PROGRESS: Final = 8 << 20
+_LONGEST_LINE: Final = 1 << 27
+"""Characters of a line: enough for the most tokens, and for memory not to end with a line."""
 _LOOK_LINES: Final = 100
 """So many lines may be before the first that has a format: what a program says as it starts."""
 _LOOK: Final = 16 << 20
@@ -82,15 +84,22 @@ class _Line(NamedTuple):
     path: Path
     number: int
     text: str | BadLine
-    """What ends a file before its end is there instead of a line."""
+    """Instead of a line that is too long, or what ends a file before its end, what is wrong."""
 
 
 def _lines(files: Sequence[tuple[Path, IO[str]]]) -> Iterator[_Line]:
     for path, file in files:
         number = 0
         try:
-            for number, text in enumerate(file, start=1):
-                yield _Line(path, number, text)
+            while text := file.readline(_LONGEST_LINE):
+                number += 1
+                if len(text) < _LONGEST_LINE or text.endswith("\n"):
+                    yield _Line(path, number, text)
+                    continue
+                long = BadLine(f"it has {_LONGEST_LINE:,} characters or more")
+                yield _Line(path, number, long)
+                while text and not text.endswith("\n"):
+                    text = file.readline(_LONGEST_LINE)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             damage = BadLine(f"the file is cut off or damaged there ({error})")
             yield _Line(path, number + 1, damage)
@@ -177,6 +186,8 @@ def _form(path: Path, lines: Iterable[_Line], options: ReadOptions) -> Form:
                     return found
         except BadLine as error:
             bad = bad or f"line {number}: {error}"
+            if error is text and not options.skip_bad:
+                break
     if bad is not None:
         raise ConfigError(f"{path}, {bad}; give another file")
     raise ConfigError(

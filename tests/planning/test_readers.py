@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pegaflow.errors import ConfigError
-from pegaflow.planning import ReadOptions, Trace, read_trace
+from pegaflow.planning import ReadOptions, Trace, read_trace, readers
 from tests.planning.traces import conversations, write_lines
 
 
@@ -171,6 +171,22 @@ def test_a_format_is_looked_for_in_some_lines_and_in_all_where_bad_ones_do_not_c
         read(path)
     trace = read(path, skip_bad=True)
     assert (trace.requests, trace.skipped_lines) == (1, 200)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_line_of_any_length_is_passed_over_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    monkeypatch.setattr(readers, "_LONGEST_LINE", 100)
+    path = tmp_path / "trace"
+    for length in (100, 101, 199, 200, 1000):
+        lines = [GOOD["mooncake"]] * 2
+        lines.insert(at, "x" * length)
+        path.write_text("\n".join(lines))
+        with pytest.raises(ConfigError, match=f"line {at + 1}: it has 100 characters or more"):
+            read(path)
+        trace = read(path, skip_bad=True)
+        assert (trace.requests, trace.skipped_lines) == (2, 1)
 
 
 def test_what_a_program_says_as_it_starts_is_no_bad_line_of_a_log(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pegaflow.tui.panels.engines import EnginesPanel
 from pegaflow.tui.panels.hits import HitsPanel
 from pegaflow.tui.replay import ReplayApp
 from pegaflow.tui.screens.help import help_page
+from tests.cli.full_disk import no_space
 from tests.tui.scenes import Scene
 
 Look = Callable[[Scene, Pilot[None]], Awaitable[None]]
@@ -182,6 +183,20 @@ def test_e_writes_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     async def look(_: Scene, __: Pilot[None]) -> None:
         (file,) = tmp_path.iterdir()
         assert json.loads(file.read_text())["schema"] == "pegaflow.top/1"
+
+    _look(Scene(), look, "e")
+
+
+def test_e_says_what_it_cannot_write_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pegaflow.whole_file.os.fsync", no_space)
+
+    async def look(scene: Scene, __: Pilot[None]) -> None:
+        said = [notification.message for notification in scene.app._notifications]
+        assert any("cannot be written to its end: No space left" in text for text in said)
+        assert list(tmp_path.iterdir()) == []
 
     _look(Scene(), look, "e")
 
