@@ -23,6 +23,15 @@ fn save(fixture: &Fixture, space: SpaceId, blocks: usize) -> Vec<Hash> {
     (0..blocks).map(|_| fixture.save(space).0).collect()
 }
 
+fn assert_cached(fixture: &Fixture, space: SpaceId, hashes: &[Hash], policy: PolicyKind) {
+    assert_eq!(
+        fixture.lookup(space, hashes).len(),
+        hashes.len(),
+        "{}",
+        policy.name()
+    );
+}
+
 #[test]
 fn the_newest_half_of_a_pool_is_cached_when_nothing_was_asked_for() {
     for policy in KEEP_WHAT_IS_NEW {
@@ -30,12 +39,7 @@ fn the_newest_half_of_a_pool_is_cached_when_nothing_was_asked_for() {
         let space = fixture.space(&[PAGE]);
         let saved = save(&fixture, space, 3 * BLOCKS);
         let newest = &saved[saved.len() - BLOCKS / 2..];
-        assert_eq!(
-            fixture.lookup(space, newest).len(),
-            newest.len(),
-            "{}",
-            policy.name()
-        );
+        assert_cached(&fixture, space, newest, policy);
     }
 }
 
@@ -50,12 +54,7 @@ fn what_a_new_space_saves_into_a_full_pool_is_cached() {
         }
         let new = fixture.space(&[PAGE]);
         let saved = save(&fixture, new, BLOCKS / 2);
-        assert_eq!(
-            fixture.lookup(new, &saved).len(),
-            saved.len(),
-            "{}",
-            policy.name()
-        );
+        assert_cached(&fixture, new, &saved, policy);
     }
 }
 
