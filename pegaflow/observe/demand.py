@@ -60,12 +60,13 @@ def prefixes(status: Status) -> Iterator[Prefix]:
 def advice(status: Status) -> Advice:
     """What blocks are worth, and how large a pool should be."""
     restore, what_if = status.restore, status.what_if
-    is_known = what_if is not None and not what_if.is_early(status.cached_blocks)
+    if what_if is not None and what_if.is_early(status.cached_blocks):
+        what_if = None
     return Advice(
         recompute_block_s=restore.recompute_block_s,
         memory_block_s=restore.memory_block_s,
         ssd_block_s=restore.ssd_block_s,
-        suggested_pool_bytes=what_if.suggested_pool_bytes if what_if and is_known else None,
+        suggested_pool_bytes=None if what_if is None else what_if.suggested_pool_bytes,
     )
 
 
