@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use crate::sync::{Condvar, Mutex};
-
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
 
 /// Work in parts that any thread may do, in any order.
 pub trait Parts: Send + Sync {

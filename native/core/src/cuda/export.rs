@@ -5,7 +5,6 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
 use cudarc::driver::sys::{CUdeviceptr, CUipcMemHandle, CUstream};
 
 use super::driver::{Calls, SUCCESS, driver};
@@ -14,6 +13,7 @@ use super::gpu::{Gpu, GpuUuid};
 use super::ipc::{EventHandle, MemoryHandle, of_driver};
 use super::queue::Queue;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 
 /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`, `_IS_LEGACY_CUDA_IPC_CAPABLE` and `_MEMPOOL_HANDLE`.
 const DEVICE_ORDINAL: u32 = 9;

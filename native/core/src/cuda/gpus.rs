@@ -5,8 +5,6 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-use crate::sync::{Condvar, Mutex};
-
 use super::gpu::{Gpu, GpuUuid};
 use super::pace::Pace;
 use super::pinned::PinnedPool;
@@ -18,6 +16,7 @@ use super::usage::Usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::self_test::SelfTest;
 use crate::store::Store;
+use crate::sync::{Condvar, Mutex};
 
 /// A GPU, with what all engines on it share.
 pub(crate) struct Device {

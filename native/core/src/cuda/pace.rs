@@ -3,9 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::sync::Mutex;
-
 use crate::pause;
+use crate::sync::Mutex;
 
 /// When the next copy may begin, so that all together stay below a rate.
 #[derive(Debug)]

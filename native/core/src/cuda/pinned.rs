@@ -6,12 +6,11 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::sync::Mutex;
-
 use super::gpu::Gpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::PagePtr;
 use crate::store::{MemoryUser, Store};
+use crate::sync::Mutex;
 
 /// Small enough that a copy that needs a chunk does not wait long, large enough that the driver has few to look through.
 const CHUNK_BYTES: usize = 32 << 20;

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::sync::Mutex;
 use cudarc::driver::sys::{CUmemLocation, CUmemLocationType, CUmemcpyAttributes, CUmemcpySrcAccessOrder};
 
 use super::driver::BatchCall;
@@ -13,6 +12,7 @@ use super::gpu::Gpu;
 use super::queue::Queue;
 use super::settings::CopyWay;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 
 /// No link is faster than this: what copies of so many bytes take at least.
 const BYTES_PER_MICROSECOND: u64 = 64_000;

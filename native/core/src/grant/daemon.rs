@@ -6,11 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
-
 use super::format::{Header, MAX_GENERATION, Word, daemon_word_at, engine_word_at};
 use super::words::{WordFile, full_fence};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 
 /// The grant file of one registration, removed when it is dropped.
 #[derive(Debug)]

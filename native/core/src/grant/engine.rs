@@ -6,11 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
-
 use super::format::{Word, daemon_word_at, engine_word_at};
 use super::words::{WordFile, full_fence};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::Mutex;
 
 /// The grant file of this engine's registration, with the slots that are free.
 #[derive(Debug)]

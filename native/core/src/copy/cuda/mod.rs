@@ -8,8 +8,6 @@ mod way;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
-
 use self::begun::CudaCopying;
 use self::memory::Opened;
 use self::plan::Plan;
@@ -20,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::layout::BlockLayout;
 use crate::pool::PagePtr;
 use crate::process::PeerProcess;
+use crate::sync::Mutex;
 
 pub use memory::{CudaLayer, CudaMemory};
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
-use crate::sync::{Condvar, Mutex};
-
 use super::super::threads::Parts;
 use crate::copy::CopyThreads;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::{Condvar, Mutex};
 
 struct Counted {
     runs: Vec<AtomicU32>,

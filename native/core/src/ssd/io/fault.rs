@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::sync::Mutex;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -20,6 +19,7 @@ use super::{Action, EngineSource, IoEngine, Op};
 use crate::error::Result;
 use crate::ssd::config::IoEngineKind;
 use crate::ssd::workers::Workers;
+use crate::sync::Mutex;
 
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;

@@ -6,13 +6,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crate::sync::Mutex;
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustix::event::EventfdFlags;
 
 use super::vector::Transfer;
 use super::{Action, IoEngine, Op};
 use crate::ssd::config::IoEngineKind;
+use crate::sync::Mutex;
 
 /// Entries of the ring: transfers at a time, syncs, and the one that waits for more.
 const ENTRIES: u32 = 128;
