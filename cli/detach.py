@@ -111,16 +111,16 @@ def _has_ended(process: "subprocess.Popen[bytes]", within_s: float) -> bool:
 @contextmanager
 def held_pid_file(path: Path) -> Iterator[None]:
     """This process's pid in ``path`` for as long as the block runs."""
-    text = f"{os.getpid()}\n"
+    text = f"{os.getpid()}\n".encode()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_bytes(text)
     except OSError as error:
         raise ConfigError(f"cannot write pid_file {path}: {error.strerror}") from error
     try:
         yield
     finally:
-        if path.is_file() and path.read_text() == text:
+        if path.is_file() and path.read_bytes() == text:
             path.unlink()
 
 

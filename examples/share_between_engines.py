@@ -41,7 +41,8 @@ def wait_ready(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise SystemExit(f"the engine has ended; its log is\n{log.read_text()[-4000:]}")
+            said = log.read_text(encoding="utf-8", errors="replace")
+            raise SystemExit(f"the engine has ended; its log is\n{said[-4000:]}")
         try:
             if httpx.get(f"{url}/health").is_success:
                 return

@@ -51,7 +51,7 @@ def probe(python: str) -> Interpreter:
     """What the interpreter at ``python`` has. Raises ``ConfigError`` when it cannot be run."""
     try:
         done = subprocess.run(
-            [python, "-c", _PROBE], capture_output=True, text=True, timeout=60, check=True
+            [python, "-c", _PROBE], capture_output=True, encoding="utf-8", timeout=60, check=True
         )
         return Interpreter(python, json.loads(done.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:

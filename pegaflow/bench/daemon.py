@@ -105,8 +105,9 @@ class BenchDaemon:
     def _answers(self) -> bool:
         assert self._process is not None
         if self._process.poll() is not None:
-            said = self._log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
-            raise PegaflowError(f"the daemon has ended at its start: {' '.join(said)}")
+            said = self._log.read_text(encoding="utf-8", errors="replace").strip()
+            end = " ".join(said.splitlines()[-_LOG_LINES:])
+            raise PegaflowError(f"the daemon has ended at its start: {end}")
         try:
             return bool(self.status().pid)
         except PegaflowError:

@@ -34,7 +34,7 @@ def _gpus() -> str:
     done = subprocess.run(
         [program, f"--query-gpu={_GPU_FIELDS}", "--format=csv,noheader"],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     return "; ".join(done.stdout.strip().splitlines()) if done.returncode == 0 else ""

@@ -96,7 +96,7 @@ class VllmEngine:
                 stderr=subprocess.STDOUT,
                 pass_fds=[answers_end],
                 start_new_session=True,
-                text=True,
+                encoding="utf-8",
             )
         os.close(answers_end)
         self._answers = os.fdopen(answers, encoding="utf-8")
@@ -203,7 +203,7 @@ class VllmEngine:
 
     def _why(self) -> str:
         """The last error in the log, else its last line."""
-        lines = self._log.read_text(errors="replace").splitlines()
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = [line.strip() for line in lines if "Error: " in line or "Exception: " in line]
         return next(reversed(errors or lines), "its log is empty")
 

@@ -158,6 +158,6 @@ def _common(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _gpu_count(python: str) -> int:
     done = subprocess.run(
-        [python, "-c", _HAS_GPU], capture_output=True, text=True, timeout=120, check=False
+        [python, "-c", _HAS_GPU], capture_output=True, encoding="utf-8", timeout=120, check=False
     )
     return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0

@@ -61,7 +61,7 @@ def auto_pool(
 
 
 def _free_memory(proc: Path, cgroup: Path) -> int:
-    meminfo = (proc / "meminfo").read_text()
+    meminfo = (proc / "meminfo").read_text(encoding="utf-8")
     available = next(line for line in meminfo.splitlines() if line.startswith("MemAvailable:"))
     free = int(available.split()[1]) * 1024
     for group in (cgroup, *cgroup.parents):
@@ -73,7 +73,7 @@ def _free_memory(proc: Path, cgroup: Path) -> int:
 
 def _own_cgroup(proc: Path) -> Path:
     try:
-        lines = (proc / "self/cgroup").read_text().splitlines()
+        lines = os.fsdecode((proc / "self/cgroup").read_bytes()).split("\n")
     except OSError:
         lines = []
     path = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
@@ -82,7 +82,7 @@ def _own_cgroup(proc: Path) -> Path:
 
 def _read_number(path: Path) -> int | None:
     try:
-        text = path.read_text().strip()
+        text = path.read_text(encoding="utf-8").strip()
     except OSError:
         return None
     return int(text) if text.isdigit() else None

@@ -10,7 +10,7 @@ def commit() -> str:
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=12"],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         cwd=Path(__file__).parent,
     )

@@ -41,5 +41,5 @@ class CopyEngine:
 
 def measure() -> CopyEngine:
     """Build and run the benchmark."""
-    output = subprocess.check_output(_COMMAND, cwd=_NATIVE, text=True)
+    output = subprocess.check_output(_COMMAND, cwd=_NATIVE, encoding="utf-8")
     return CopyEngine([json.loads(line) for line in output.splitlines() if line.startswith("{")])

@@ -63,5 +63,5 @@ def _busy_percent(pid: int) -> float:
 
 def _busy_s(pid: int) -> float:
     """Processor time of all threads, from the scheduler's own nanoseconds."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    times = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(file.read_text(encoding="utf-8").split()[0]) for file in times) / 1e9

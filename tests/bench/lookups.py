@@ -89,7 +89,7 @@ def _client(socket: Path, hashes: Path, namespace: bytes) -> "subprocess.Popen[s
         [sys.executable, "-m", "tests.bench.lookup_client", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
     )
 
 

@@ -77,7 +77,7 @@ def _round(place: Path, beside: bool, recovers: bool) -> dict[str, float]:
     """One turn of each; the recovery once."""
     blocks = _RECOVERED if recovers else 0
     arguments = ("--dir", str(place), "--bytes", str(_BYTES), "--recover", str(blocks))
-    output = subprocess.check_output((*_COMMAND, *arguments), cwd=_NATIVE, text=True)
+    output = subprocess.check_output((*_COMMAND, *arguments), cwd=_NATIVE, encoding="utf-8")
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     measured = {str(line["name"]): float(line["value"]) for line in lines}
     measured[f"ssd warm, {_WARM_PAGES}"] = ssd_warm.rate(place, _PAGES[_WARM_PAGES], _BYTES)
@@ -99,7 +99,7 @@ def _fio(file: Path, pattern: Sequence[str], kind: str) -> float:
     """GB/s of one job that transfers every byte of the file once."""
     common = ("--name=side", "--ioengine=io_uring", "--direct=1", f"--size={_BYTES}")
     command = ("fio", *common, f"--filename={file}", "--output-format=json", *pattern)
-    report: Mapping[str, Any] = json.loads(subprocess.check_output(command, text=True))
+    report: Mapping[str, Any] = json.loads(subprocess.check_output(command, encoding="utf-8"))
     job = report["jobs"][0]
     # The run time of the job has the last fsync in it; the rate of the kind has not.
     seconds = float(max(job["job_runtime"], job[kind]["runtime"])) / 1000

@@ -38,5 +38,5 @@ def rate(place: Path, page_bytes: int, total_bytes: int) -> float:
 
 def _command(daemon: DaemonProcess, *words: str) -> dict[str, Any]:
     command: Sequence[str] = (*PEGAFLOW, *words, f"--socket={daemon.socket}", "--json")
-    document: dict[str, Any] = json.loads(subprocess.check_output(command, text=True))
+    document: dict[str, Any] = json.loads(subprocess.check_output(command, encoding="utf-8"))
     return document

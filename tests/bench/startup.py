@@ -32,7 +32,7 @@ def rows() -> Iterator[Row]:
     yield Row("--help of a Typer program with two commands", median(theirs), "ms")
     over = round(median(ours) - median(theirs), 1)
     yield Row("pegaflow --help above that program", over, "ms", _OVER_TYPER_MS)
-    loaded = subprocess.check_output([sys.executable, "-c", _LOADED_BY_CONNECTOR], text=True)
+    loaded = subprocess.check_output([sys.executable, "-c", _LOADED_BY_CONNECTOR], encoding="utf-8")
     yield Row(f"of {', '.join(_HEAVY)}, loaded by the connector", int(loaded), "packages", 0)
 
 

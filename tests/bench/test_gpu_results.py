@@ -44,7 +44,7 @@ def test_a_part_of_a_later_file_takes_the_place_of_an_earlier_one(tmp_path: Path
     files = []
     for number, parts in enumerate(({"a": 1, "b": 1}, {"b": 2})):
         files.append(tmp_path / f"{number}.json")
-        files[-1].write_text(json.dumps({"parts": parts}))
+        files[-1].write_text(json.dumps({"parts": parts}), encoding="utf-8")
     assert join(files) == {"parts": {"a": 1, "b": 2}}
 
 

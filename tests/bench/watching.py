@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,8 +64,8 @@ def _look_up(engine: AttachedEngine) -> None:
 
 def _busy_s(pid: int) -> dict[str, float]:
     """Processor time of each thread by its name, from the scheduler's own nanoseconds."""
-    tasks: Sequence[Path] = list(Path(f"/proc/{pid}/task").iterdir())
-    return {
-        (task / "comm").read_text().strip(): int((task / "schedstat").read_text().split()[0]) / 1e9
-        for task in tasks
-    }
+    busy = dict[str, float]()
+    for task in list(Path(f"/proc/{pid}/task").iterdir()):
+        name = (task / "comm").read_text(encoding="utf-8").strip()
+        busy[name] = int((task / "schedstat").read_text(encoding="utf-8").split()[0]) / 1e9
+    return busy

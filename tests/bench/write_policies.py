@@ -120,7 +120,7 @@ def simulate(
 
 def read(path: Path) -> list[Request]:
     """The requests of a trace, in the order of their times."""
-    with path.open() as lines:
+    with path.open(encoding="utf-8") as lines:
         documents = [json.loads(line) for line in lines]
     requests = [Request(document["timestamp"], document["hash_ids"]) for document in documents]
     return sorted(requests, key=lambda request: request.ms)

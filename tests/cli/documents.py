@@ -13,7 +13,7 @@ SCHEMAS = Path(pegaflow.__file__).parent / "schemas"
 
 def schema(name: str) -> dict[str, Any]:
     """The schema of the document ``name``."""
-    parsed: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    parsed: dict[str, Any] = json.loads((SCHEMAS / f"{name}.schema.json").read_bytes())
     return parsed
 
 

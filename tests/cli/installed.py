@@ -42,7 +42,7 @@ class Host:
             [*around, str(BIN / program), *args],
             env=self.environ | dict(environ or {}),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=_SECONDS,
             check=False,
         )
@@ -50,14 +50,14 @@ class Host:
     def serve(self, *args: str, program: str = "pegaflow") -> "subprocess.Popen[str]":
         """Start a daemon in the foreground; returns when it has said its line, or has ended."""
         command = [str(BIN / program), *(["serve"] if program == "pegaflow" else []), *args]
-        with (self.directory / "stderr").open("w") as stderr:
+        with (self.directory / "stderr").open("w", encoding="utf-8") as stderr:
             daemon = subprocess.Popen(
-                command, env=self.environ, stdout=subprocess.PIPE, stderr=stderr, text=True
+                command, env=self.environ, stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8"
             )
         self._daemons.append(daemon)
         assert daemon.stdout is not None
         line = daemon.stdout.readline()
-        assert line, (self.directory / "stderr").read_text()
+        assert line, (self.directory / "stderr").read_text(encoding="utf-8")
         return daemon
 
     def start(self, *args: str) -> "subprocess.Popen[str]":
@@ -67,7 +67,7 @@ class Host:
             env=self.environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
         )
 
     def status(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ AT_ONCE = ("--engines", "1", "--speed", "0", "--block-bytes", "4KiB")
 
 def blocks_of(trace: Path) -> list[list[int]]:
     """The blocks of each request."""
-    return [json.loads(line)["hash_ids"] for line in trace.read_text().splitlines()]
+    return [json.loads(line)["hash_ids"] for line in trace.read_text(encoding="utf-8").splitlines()]
 
 
 def prefix_hits(requests: list[list[int]]) -> int:

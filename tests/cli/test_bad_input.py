@@ -83,7 +83,7 @@ def test_a_group_that_does_not_exist(host: Host) -> None:
 
 def test_a_setting_that_does_not_exist(host: Host) -> None:
     file = host.directory / "config.toml"
-    file.write_text("pool_sise = 1\n")
+    file.write_text("pool_sise = 1\n", encoding="utf-8")
     assert "did you mean pool_size?" in _refused(host, "--config", str(file))
 
 
@@ -105,4 +105,4 @@ def test_a_pool_without_room_in_shared_memory_falls_back_with_a_warning(host: Ho
     assert (pool["kind"], pool["path"], pool["bytes"]) == ("memfd", None, 64 << 20)
     assert "does not fit in /dev/shm" in pool["fallback"]
     assert lines[2] == "0"
-    assert "does not fit in /dev/shm" in (host.directory / "daemon.log").read_text()
+    assert "does not fit in /dev/shm" in (host.directory / "daemon.log").read_text(encoding="utf-8")

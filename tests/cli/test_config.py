@@ -12,7 +12,7 @@ from tests.cli.golden import golden
 
 def test_show_tells_where_each_value_is_from(pegaflow: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('pool_size = "64MiB"\n')
+    file.write_text('pool_size = "64MiB"\n', encoding="utf-8")
     pegaflow.environ |= {"PEGAFLOW_CONFIG": str(file), "PEGAFLOW_LOG_LEVEL": "debug"}
     outcome = pegaflow("config", "show")
     assert outcome.out.replace(str(file), "FILE") == golden("config_show.txt")
@@ -37,14 +37,14 @@ def test_show_gives_scripts_every_setting(pegaflow: CommandLine) -> None:
 
 def test_check_finds_nothing_in_a_good_file(pegaflow: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('pool_size = "64MiB"\n')
+    file.write_text('pool_size = "64MiB"\n', encoding="utf-8")
     outcome = pegaflow("config", "check", "--config", str(file))
     assert (outcome.code, outcome.out) == (0, f"{file}: no problems\n")
 
 
 def test_check_finds_every_mistake(pegaflow: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('pool_sise = "64MiB"\ncopy_threads = 0\n')
+    file.write_text('pool_sise = "64MiB"\ncopy_threads = 0\n', encoding="utf-8")
     outcome = pegaflow("config", "check", "--config", str(file))
     assert outcome.code == 5
     assert outcome.out == (
@@ -71,7 +71,7 @@ def test_init_keeps_what_is_in_force(pegaflow: CommandLine, tmp_path: Path) -> N
     pegaflow.environ["PEGAFLOW_POOL_SIZE"] = "1gb"
     file = tmp_path / "config.toml"
     pegaflow("config", "init", str(file))
-    assert '\npool_size = "1gb"\n' in file.read_text()
+    assert '\npool_size = "1gb"\n' in file.read_text(encoding="utf-8")
 
 
 def test_init_says_why_it_cannot_write(pegaflow: CommandLine) -> None:
@@ -94,7 +94,7 @@ def test_check_finds_what_serve_refuses(
     pegaflow: CommandLine, tmp_path: Path, setting: str, said: str
 ) -> None:
     file = tmp_path / "config.toml"
-    file.write_text(f"{setting}\n")
+    file.write_text(f"{setting}\n", encoding="utf-8")
     checked = pegaflow("config", "check", "--config", str(file))
     assert checked.code == 5
     assert said in checked.out

@@ -56,7 +56,7 @@ def test_a_detached_daemon_has_a_pid_file_and_a_log(host: Host) -> None:
     ready = json.loads(done.stdout)
     assert ready["pid_file"] == str(host.directory / "daemon.pid")
     assert ready["log_file"] == str(host.directory / "daemon.log")
-    assert Path(ready["pid_file"]).read_text() == f"{ready['pid']}\n"
+    assert Path(ready["pid_file"]).read_text(encoding="utf-8") == f"{ready['pid']}\n"
     assert Path(ready["log_file"]).exists()
     assert os.getsid(ready["pid"]) == ready["pid"] != os.getsid(0)
     assert Path(f"/proc/{ready['pid']}/cwd").resolve() == Path("/")
@@ -76,7 +76,7 @@ def test_daemons_with_sockets_in_one_directory_share_no_file(host: Host, name: s
         assert len(set(files)) == len(files)
         assert {str(Path(file).parent) for file in files} == {str(host.directory)}
         for one in (first, second):
-            assert Path(one["pid_file"]).read_text() == f"{one['pid']}\n"
+            assert Path(one["pid_file"]).read_text(encoding="utf-8") == f"{one['pid']}\n"
     finally:
         host.run("stop", environ=other)
     assert Path(first["pid_file"]).exists()
@@ -84,7 +84,7 @@ def test_daemons_with_sockets_in_one_directory_share_no_file(host: Host, name: s
 
 def test_a_detached_daemon_has_the_settings_of_the_command(host: Host) -> None:
     file = host.directory / "relative.toml"
-    file.write_text('eviction_policy = "s3fifo"\n')
+    file.write_text('eviction_policy = "s3fifo"\n', encoding="utf-8")
     done = host.run(
         "serve", "--detach", f"--config={os.path.relpath(file)}", "--pool-size", "32 MiB"
     )
@@ -118,7 +118,7 @@ def test_a_second_daemon_is_refused_and_the_first_goes_on(host: Host) -> None:
     after = host.status()
     assert first.returncode == 0
     assert (after["pid"], after["boot_id"]) == (before["pid"], before["boot_id"])
-    assert (host.directory / "daemon.pid").read_text() == f"{before['pid']}\n"
+    assert (host.directory / "daemon.pid").read_text(encoding="utf-8") == f"{before['pid']}\n"
 
 
 def test_the_socket_and_pool_of_a_killed_daemon_are_replaced(host: Host) -> None:
@@ -198,7 +198,8 @@ def test_vllm_starts_a_daemon_first_when_asked_to(host: Host) -> None:
     python.write_text(
         "#!/bin/sh\n"
         'case "$1" in -c) echo \'{"vllm": "0.33.0", "pegaflow-kv": "0.1.0"}\';; '
-        '*) echo "$@"; echo "seed $PYTHONHASHSEED"; exit 7;; esac\n'
+        '*) echo "$@"; echo "seed $PYTHONHASHSEED"; exit 7;; esac\n',
+        encoding="utf-8",
     )
     python.chmod(0o755)
     for _ in range(2):

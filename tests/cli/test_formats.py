@@ -85,7 +85,7 @@ def test_of_several_daemons(
     if name == "status_all":
         (tmp_path / "pegaflow").mkdir()
         hosts = f'[hosts]\ngpu-1 = "{ready}"\ngpu-2 = "{degraded}"\ngpu-3 = "127.0.0.1:1"\n'
-        (tmp_path / "pegaflow/top.toml").write_text(hosts)
+        (tmp_path / "pegaflow/top.toml").write_text(hosts, encoding="utf-8")
         pegaflow.environ["XDG_CONFIG_HOME"] = str(tmp_path)
         outcome = _outcome(pegaflow, form, "status", "--all")
         assert outcome.err.startswith("pegaflow: gpu-3: ")

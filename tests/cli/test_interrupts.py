@@ -29,7 +29,11 @@ def _interrupted(module: str, interrupt: str) -> tuple[int, str]:
     """The exit code of a command that is interrupted as it loads a module, and what it says."""
     script = _SCRIPT.format(module=module, interrupt=interrupt)
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
     )
     return done.returncode, done.stdout + done.stderr
 

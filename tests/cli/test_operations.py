@@ -132,7 +132,7 @@ def _post(host: Host, token: str | None, fields: dict[str, Any]) -> httpx.Respon
 
 def test_http_changes_something_with_the_token_only(host: Host) -> None:
     token, file = os.urandom(16).hex(), host.directory / "token"
-    file.write_text(f"{token}\n")
+    file.write_text(f"{token}\n", encoding="utf-8")
     file.chmod(0o600)
     assert host.run("serve", "--detach", "--http-token-file", str(file)).returncode == 0
     fields = {"tier": "memory"}
@@ -140,7 +140,7 @@ def test_http_changes_something_with_the_token_only(host: Host) -> None:
     answer = _post(host, token, fields)
     assert answer.status_code == 200
     jsonschema.validate(answer.json(), schema("operated"))
-    assert token not in (host.directory / "daemon.log").read_text()
+    assert token not in (host.directory / "daemon.log").read_text(encoding="utf-8")
 
 
 def test_http_changes_nothing_without_a_token_file(host: Host) -> None:
@@ -153,7 +153,7 @@ def test_http_changes_nothing_without_a_token_file(host: Host) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
 def test_a_token_file_that_others_can_read_is_refused(host: Host, mode: int) -> None:
     file = host.directory / "token"
-    file.write_text(os.urandom(16).hex())
+    file.write_text(os.urandom(16).hex(), encoding="utf-8")
     file.chmod(mode)
     done = host.run("serve", "--http-token-file", str(file))
     assert (done.returncode, done.stdout) == (2, "")

@@ -58,7 +58,7 @@ def test_sizes_in_bytes_need_the_bytes_of_a_token(
     args = ["plan", "--trace", trace, "--capacity", "720MiB", "--json"]
     done = pegaflow(*args)
     assert done.code == 2 and "--model" in done.err
-    (tmp_path / "config.json").write_text(json.dumps(QWEN3_8B))
+    (tmp_path / "config.json").write_text(json.dumps(QWEN3_8B), encoding="utf-8")
     document = pegaflow(*args, "--model", str(tmp_path)).json("plan")
     assert document["model"]["block_bytes"] == 72 << 20
     assert document["policies"]["lru"][0]["capacity_blocks"] == 10
@@ -109,11 +109,11 @@ def test_loading_is_compared_with_computing(
     files = []
     slow = {"schema": "pegaflow.bench-transfer/1",
             "layouts": [{"sizes": [{"load": {"gb_s": 0}}]}]}  # fmt: skip
-    (tmp_path / "slow.json").write_text(json.dumps(slow))
+    (tmp_path / "slow.json").write_text(json.dumps(slow), encoding="utf-8")
     done = pegaflow(*args, "--measured", str(tmp_path / "slow.json"))
     assert done.code == 2 and "slow.json cannot be used" in done.err
     for name, measured in (("transfer.json", transfer), ("ttft.json", ttft)):
-        (tmp_path / name).write_text(json.dumps(measured))
+        (tmp_path / name).write_text(json.dumps(measured), encoding="utf-8")
         files += ["--measured", str(tmp_path / name)]
     (loading,) = pegaflow(*args, *files).json("plan")["loading"]
     assert (loading["compute_us"], loading["load_us"], loading["gain"]) == (100, 50, 2)
@@ -183,7 +183,7 @@ def test_a_recording_of_blocks_without_bytes_says_nothing_of_their_size(
 
 def test_lines_that_are_passed_over_are_said(pegaflow: CommandLine, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "trace.jsonl", conversations(3))
-    path.write_text(path.read_text() + "{broken\n")
+    path.write_text(path.read_text(encoding="utf-8") + "{broken\n", encoding="utf-8")
     done = pegaflow("plan", "--trace", str(path), "--json")
     assert done.code == 2 and "line 201" in done.err
     done = pegaflow("plan", "--trace", str(path), "--skip-bad", "--json")
@@ -216,14 +216,14 @@ def test_a_plot_on_a_full_disk_leaves_the_one_before(
 ) -> None:
     monkeypatch.setattr("pegaflow.whole_file.os.fsync", no_space)
     plot, new = tmp_path / "plot.svg", tmp_path / "new.svg"
-    plot.write_text("before")
+    plot.write_text("before", encoding="utf-8")
     for file in (plot, new):
         done = pegaflow("plan", "--trace", trace, "--plot", str(file))
         assert (done.code, done.out) == (1, "")
         assert done.err == (
             f"pegaflow: {file} cannot be written to its end: No space left on device\n"
         )
-    assert plot.read_text() == "before" and not new.exists()
+    assert plot.read_text(encoding="utf-8") == "before" and not new.exists()
 
 
 def test_a_trace_without_reuse_is_worth_no_cache(pegaflow: CommandLine, tmp_path: Path) -> None:

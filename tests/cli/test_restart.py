@@ -69,7 +69,7 @@ def test_the_settings_are_those_of_the_daemon_before(host: Host) -> None:
     assert f"log {log}" in done.stdout
     status = host.status()
     assert status["config"] == before
-    assert pid.read_text() == f"{status['pid']}\n"
+    assert pid.read_text(encoding="utf-8") == f"{status['pid']}\n"
 
 
 def test_one_that_was_in_a_terminal_goes_on_in_the_background(host: Host) -> None:
@@ -93,7 +93,8 @@ def test_one_that_a_service_manager_started_is_started_by_it(host: Host) -> None
             document = restarted(host)
             assert document["supervised"] is True
             assert document["log_file"] is None
-            assert Path(f"/proc/{document['pid']}/stat").read_text().split()[3] == str(manager.pid)
+            stat = Path(f"/proc/{document['pid']}/stat").read_text(encoding="utf-8")
+            assert stat.split()[3] == str(manager.pid)
         finally:
             manager.kill()
 

@@ -174,7 +174,7 @@ def test_the_file_and_the_environment_are_read(
     pegaflow: CommandLine, served: Served, tmp_path: Path
 ) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('pool_size = "1gb"\neviction_policy = "s3fifo"\n')
+    file.write_text('pool_size = "1gb"\neviction_policy = "s3fifo"\n', encoding="utf-8")
     pegaflow.environ["PEGAFLOW_POOL_SIZE"] = "2gb"
     pegaflow("serve", "--config", str(file))
     assert served.config["pool_bytes"] == 2 << 30
@@ -184,7 +184,7 @@ def test_the_file_and_the_environment_are_read(
 
 def test_a_key_that_does_not_exist_ends_it(pegaflow: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('pool_sise = "1gb"\n')
+    file.write_text('pool_sise = "1gb"\n', encoding="utf-8")
     outcome = pegaflow("serve", "--config", str(file))
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
@@ -216,7 +216,7 @@ def test_a_pid_file_is_there_while_it_runs(pegaflow: CommandLine, tmp_path: Path
     def serve(config_json: str, ready: Callable[[str], None]) -> None:
         assert not file.exists()
         ready(json.dumps(READY))
-        seen.append(file.read_text())
+        seen.append(file.read_text(encoding="utf-8"))
 
     pegaflow.serve = serve
     assert pegaflow("serve", "--pid-file", str(file)).code == 0
@@ -229,8 +229,8 @@ def test_a_pid_file_of_another_process_stays(pegaflow: CommandLine, tmp_path: Pa
 
     def serve(config_json: str, ready: Callable[[str], None]) -> None:
         ready(json.dumps(READY))
-        file.write_text("1\n")
+        file.write_text("1\n", encoding="utf-8")
 
     pegaflow.serve = serve
     pegaflow("serve", "--pid-file", str(file))
-    assert file.read_text() == "1\n"
+    assert file.read_text(encoding="utf-8") == "1\n"

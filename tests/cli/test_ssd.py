@@ -170,7 +170,7 @@ def test_a_client_that_vanishes_ends_its_warming(cache: Cache) -> None:
 
 def test_a_closed_http_connection_ends_its_warming(cache: Cache) -> None:
     token, file = os.urandom(16).hex(), cache.host.directory / "token"
-    file.write_text(token)
+    file.write_text(token, encoding="utf-8")
     file.chmod(0o600)
     cache.lose_memory(f"--http-token-file={file}")
     address, _, port = cache.host.status()["http_addr"].rpartition(":")

@@ -85,7 +85,7 @@ def test_the_hosts_of_the_configuration_are_asked(
     pegaflow: CommandLine, ready: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pegaflow").mkdir()
-    (tmp_path / "pegaflow/top.toml").write_text(f'[hosts]\ngpu-1 = "{ready}"\n')
+    (tmp_path / "pegaflow/top.toml").write_text(f'[hosts]\ngpu-1 = "{ready}"\n', encoding="utf-8")
     pegaflow.environ["XDG_CONFIG_HOME"] = str(tmp_path)
     outcome = pegaflow("status", "--all", "--json")
     assert [one["host"] for one in outcome.json("fleet")["hosts"]] == ["gpu-1"]

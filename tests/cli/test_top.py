@@ -287,7 +287,7 @@ def test_a_headless_recorder_says_who_does_not_answer(
 def test_daemons_of_the_file_are_looked_at_by_name(pegaflow: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "top.toml"
     with http_daemon(_source()) as url:
-        file.write_text(f'[hosts]\nalpha = "{url}"\nbeta = "{url}"\n')
+        file.write_text(f'[hosts]\nalpha = "{url}"\nbeta = "{url}"\n', encoding="utf-8")
         document = pegaflow("top", "--once", "--json", "--top-config", str(file)).json("top")
         single = pegaflow("top", "--once", "--json", "--top-config", str(file), "--url", url)
     assert [host["host"] for host in document["hosts"]] == ["alpha", "beta"]
@@ -298,7 +298,7 @@ def test_thresholds_of_the_command_line_win_over_the_file_s(
     pegaflow: CommandLine, tmp_path: Path
 ) -> None:
     file = tmp_path / "top.toml"
-    file.write_text('[thresholds]\nmiss = "1,2"\nmemory = "1,2"\n')
+    file.write_text('[thresholds]\nmiss = "1,2"\nmemory = "1,2"\n', encoding="utf-8")
     with http_daemon(_source()) as url:
         args = ("top", "--once", "--json", "--url", url, "--top-config", str(file))
         document = pegaflow(*args, "--threshold", "miss=off").json("top")

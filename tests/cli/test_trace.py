@@ -70,7 +70,7 @@ def test_what_is_bad_is_said_and_ends_it_or_is_passed_over(
     pegaflow: CommandLine, tmp_path: Path, lines: list[str], says: str, rest: int
 ) -> None:
     path, out = tmp_path / "trace.jsonl", tmp_path / "out.jsonl"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     for command in (["info", str(path)], ["convert", str(path), str(out)]):
         done = pegaflow("trace", *command)
         assert (done.code, done.out) == (2, "")
@@ -85,7 +85,7 @@ def test_what_is_bad_is_said_and_ends_it_or_is_passed_over(
 
 def test_times_are_sorted_where_that_is_asked_for(pegaflow: CommandLine, tmp_path: Path) -> None:
     path, out = tmp_path / "trace.jsonl", tmp_path / "out.jsonl"
-    path.write_text("\n".join(UNSORTED) + "\n")
+    path.write_text("\n".join(UNSORTED) + "\n", encoding="utf-8")
     assert pegaflow("trace", "convert", str(path), str(out), "--sort-times").code == 0
     assert blocks_of(out) == [json.loads(line)["hash_ids"] for line in LINES]
 
@@ -95,7 +95,7 @@ def test_fields_that_nobody_reads_are_said_wherever_they_are(
 ) -> None:
     more = [json.dumps(json.loads(line) | {"user": 1}) for line in LINES[1:]]
     path = tmp_path / "trace.jsonl"
-    path.write_text("\n".join([LINES[0], *more]) + "\n")
+    path.write_text("\n".join([LINES[0], *more]) + "\n", encoding="utf-8")
     done = pegaflow("trace", "info", str(path))
     assert done.code == 0
     assert done.err == "pegaflow: line 2 has fields that are not used: user\n"
@@ -142,7 +142,7 @@ def test_a_trace_of_any_size_is_streamed_with_a_word_now_and_then(
     os.mkfifo(pipe)
 
     def feed() -> None:
-        with pipe.open("w") as file:
+        with pipe.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in conversations(1, 1000))
 
     # A pipe is never there as a whole.
@@ -163,7 +163,7 @@ def test_a_converted_trace_has_its_name_only_when_it_is_whole(
     early = list[bool]()
 
     def feed() -> None:
-        with pipe.open("w") as file:
+        with pipe.open("w", encoding="utf-8") as file:
             # More than a pipe holds: the other end has read some of it.
             file.writelines(json.dumps(line) + "\n" for line in conversations(1, 2000))
             early.append(out.exists())

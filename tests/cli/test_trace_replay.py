@@ -257,7 +257,7 @@ def test_a_line_that_cannot_be_used_ends_it_with_what_was_measured(
     host.serve()
     lines = [json.dumps(line) for line in conversations(1, 40)]
     trace = tmp_path / "trace.jsonl"
-    trace.write_text("\n".join([*lines[:30], "{broken", *lines[30:]]) + "\n")
+    trace.write_text("\n".join([*lines[:30], "{broken", *lines[30:]]) + "\n", encoding="utf-8")
     done = host.run("trace", "replay", str(trace), *AT_ONCE, "--json")
     assert done.returncode == 2 and "line 31: it is no JSON" in done.stderr
     assert "line 31" in json.loads(done.stdout)["ended_early"]

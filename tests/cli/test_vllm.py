@@ -26,10 +26,13 @@ def _interpreter(directory: Path, **versions: str) -> str:
         info = directory / f"{name}-{version}.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n"
+            f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n",
+            encoding="utf-8",
         )
     python = directory / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={directory} exec {sys.executable} -S "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={directory} exec {sys.executable} -S "$@"\n', encoding="utf-8"
+    )
     python.chmod(0o755)
     return str(python)
 

@@ -13,14 +13,16 @@ GRAIN = 2 << 20
 
 
 def _proc(tmp_path: Path, free: int) -> Path:
-    (tmp_path / "meminfo").write_text(f"MemTotal: 1 kB\nMemAvailable: {free // 1024} kB\n")
+    (tmp_path / "meminfo").write_text(
+        f"MemTotal: 1 kB\nMemAvailable: {free // 1024} kB\n", encoding="utf-8"
+    )
     return tmp_path
 
 
 def _cgroup(path: Path, limit: str, current: int) -> Path:
     path.mkdir(parents=True, exist_ok=True)
-    (path / "memory.max").write_text(f"{limit}\n")
-    (path / "memory.current").write_text(f"{current}\n")
+    (path / "memory.max").write_text(f"{limit}\n", encoding="utf-8")
+    (path / "memory.current").write_text(f"{current}\n", encoding="utf-8")
     return path
 
 

@@ -17,7 +17,7 @@ def test_it_reads_back_as_what_was_in_force(settings: dict[str, str]) -> None:
     loaded = load(settings, environ=HOME)
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "config.toml"
-        file.write_text(as_toml(loaded))
+        file.write_text(as_toml(loaded), encoding="utf-8")
         again = load(config=str(file), environ=HOME)
     assert again.config == loaded.config
     in_file = {key for key, value in again.values.items() if value.source == "file"}

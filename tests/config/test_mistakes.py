@@ -64,7 +64,7 @@ def test_a_value_that_is_not_allowed_is_named_with_what_is(key: str, text: str) 
 
 def test_the_message_says_where_the_value_is_from(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('log_level = "loud"\n')
+    file.write_text('log_level = "loud"\n', encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"log_level = 'loud' \(from {file}\)"):
         load(config=str(file), environ=HOME)
     with pytest.raises(ConfigError, match=r"\(from PEGAFLOW_LOG_LEVEL\)"):
@@ -83,7 +83,7 @@ def test_a_key_that_does_not_exist_is_answered_with_one_that_does(
     tmp_path: Path, line: str, said: str
 ) -> None:
     file = tmp_path / "config.toml"
-    file.write_text(line)
+    file.write_text(line, encoding="utf-8")
     with pytest.raises(ConfigError) as raised:
         load(config=str(file), environ=HOME)
     assert str(raised.value).startswith(said.format(file=file))
@@ -92,7 +92,7 @@ def test_a_key_that_does_not_exist_is_answered_with_one_that_does(
 @pytest.mark.parametrize("raw", ["true", "[1]", "{a = 1}", "2026-01-01"])
 def test_values_of_another_type_are_refused(tmp_path: Path, raw: str) -> None:
     file = tmp_path / "config.toml"
-    file.write_text(f"copy_threads = {raw}\n")
+    file.write_text(f"copy_threads = {raw}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"copy_threads = .* allowed: a whole number"):
         load(config=str(file), environ=HOME)
 
@@ -119,7 +119,7 @@ def test_a_misspelt_variable_is_noticed_and_others_are_left_alone() -> None:
 
 def test_all_problems_are_found_at_once(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('pool_sise = 1\nlog_level = "loud"\n')
+    file.write_text('pool_sise = 1\nlog_level = "loud"\n', encoding="utf-8")
     environ = HOME | {"PEGAFLOW_LEASE_TTL": "soon", "PEGAFLOW_LOG_FORMATT": "json"}
     found, problems = find_problems(config=str(file), environ=environ)
     assert found == file

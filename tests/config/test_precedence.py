@@ -20,7 +20,7 @@ def test_the_highest_layer_that_has_a_setting_decides(
     environ = HOME | {SETTINGS[key].variable: text for key, text in in_environment.items()}
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "config.toml"
-        file.write_text(toml.dumps(in_file))
+        file.write_text(toml.dumps(in_file), encoding="utf-8")
         loaded = load(in_flags, config=str(file), environ=environ)
     for key, setting in SETTINGS.items():
         layers = [
@@ -45,7 +45,7 @@ def test_the_canonical_text_means_the_same(settings: dict[str, str]) -> None:
 
 def test_numbers_in_the_file_need_no_quotes(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text("pool_size = 1048576\nlease_ttl = 1.5\ncopy_threads = 4\n")
+    file.write_text("pool_size = 1048576\nlease_ttl = 1.5\ncopy_threads = 4\n", encoding="utf-8")
     config = load(config=str(file), environ=HOME).config
     assert (config.pool_size, config.lease_ttl, config.copy_threads) == (1 << 20, 1.5, 4)
 
@@ -57,7 +57,7 @@ def test_an_empty_variable_is_not_set() -> None:
 
 def test_the_socket_follows_the_rule_of_the_settings(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('socket = "/run/in-file.sock"\n')
+    file.write_text('socket = "/run/in-file.sock"\n', encoding="utf-8")
     environ = HOME | {"PEGAFLOW_CONFIG": str(file)}
     assert resolve_socket("/x.sock", environ=environ | {"PEGAFLOW_SOCKET": "/e.sock"}) == "/x.sock"
     assert resolve_socket(environ=environ | {"PEGAFLOW_SOCKET": "/e.sock"}) == "/e.sock"
@@ -70,7 +70,9 @@ def test_the_socket_follows_the_rule_of_the_settings(tmp_path: Path) -> None:
 
 def test_the_socket_is_found_beside_mistakes_in_other_settings(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('socket = "/run/in-file.sock"\npool_size = "much"\nnonsense = 1\n')
+    file.write_text(
+        'socket = "/run/in-file.sock"\npool_size = "much"\nnonsense = 1\n', encoding="utf-8"
+    )
     assert resolve_socket(config=str(file), environ=HOME) == "/run/in-file.sock"
 
 
@@ -85,7 +87,7 @@ def test_a_daemon_s_settings_make_the_same_daemon(settings: dict[str, str]) -> N
 
 def test_switches_and_lists_may_be_toml_s_own(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('warm_on_start = true\nssd = ["/mnt/a=1gb", "/mnt/b=2gb"]\n')
+    file.write_text('warm_on_start = true\nssd = ["/mnt/a=1gb", "/mnt/b=2gb"]\n', encoding="utf-8")
     loaded = load(config=str(file), environ=HOME)
     assert loaded.config.warm_on_start is True
     assert loaded.values["ssd"].text == "/mnt/a=1gb,/mnt/b=2gb"

@@ -20,7 +20,7 @@ print(*sorted(loaded), "|", *sorted(sys.modules))
 def loaded() -> tuple[set[str], set[str]]:
     """Modules after importing the package, and after looking the class up."""
     command = [sys.executable, "-c", _LOADED]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
     package, _, looked_up = text.partition("|")
     return set(package.split()), set(looked_up.split())
 

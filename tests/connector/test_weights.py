@@ -28,7 +28,7 @@ def write_safetensors(path: Path, tensors: dict[str, bytes]) -> None:
 def model(tmp_path: Path) -> Path:
     directory = tmp_path / "model"
     directory.mkdir()
-    (directory / "config.json").write_text("{}")
+    (directory / "config.json").write_text("{}", encoding="utf-8")
     write_safetensors(directory / "model.safetensors", {"a": os.urandom(SIZE), "b": os.urandom(8)})
     return directory
 
@@ -44,7 +44,7 @@ def test_copies_of_a_model_are_equal_wherever_they_are(model: Path, tmp_path: Pa
     copy.mkdir()
     for file in model.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    (copy / "README.md").write_text("not a weight")
+    (copy / "README.md").write_text("not a weight", encoding="utf-8")
 
     assert fingerprint(copy) == fingerprint(model)
 
@@ -55,7 +55,7 @@ def test_a_fine_tune_of_equal_names_and_sizes_is_another_model(model: Path, part
     weights = model / "model.safetensors"
     data = weights.stat().st_size - SIZE - 8
     if part == "config":
-        (model / "config.json").write_text('{"rope_theta": 1}')
+        (model / "config.json").write_text('{"rope_theta": 1}', encoding="utf-8")
     else:
         places = {"start": 0, "middle": SIZE // 2, "end": SIZE - 1, "small tensor": SIZE + 3}
         change(weights, data + places[part])
@@ -93,7 +93,7 @@ def test_files_are_remembered_until_they_change(model: Path, tmp_path: Path) -> 
     cache = tmp_path / "cache"
     before = fingerprint(model, cache)
     (entry,) = cache.iterdir()
-    entry.write_text("0" * 64)
+    entry.write_text("0" * 64, encoding="utf-8")
     assert fingerprint(model, cache) != before, "the cache is not read"
 
     change(model / "model.safetensors", -1)
@@ -102,7 +102,7 @@ def test_files_are_remembered_until_they_change(model: Path, tmp_path: Path) -> 
 
 
 def test_a_cache_that_cannot_be_written_changes_nothing(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     assert fingerprint(model, tmp_path / "file" / "cache") == fingerprint(model)
 
 

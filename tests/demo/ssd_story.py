@@ -132,7 +132,9 @@ def _wait_on_disk(daemon: DaemonProcess, blocks: int) -> None:
 
 def _warm(daemon: DaemonProcess) -> dict[str, Any]:
     command = [*_PROGRAM, "warm", "--from=ssd", "--json", f"--socket={daemon.socket}"]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_WARM_S)
+    answer = subprocess.run(
+        command, check=True, capture_output=True, encoding="utf-8", timeout=_WARM_S
+    )
     document: dict[str, Any] = json.loads(answer.stdout)
     return document
 

@@ -103,7 +103,7 @@ class Story:
     def _look(self, daemon: DaemonProcess) -> dict[str, int]:
         """Where blocks were found since the daemon's kill, from a document that fits its schema."""
         command = [*_PROGRAM, "top", "--once", "--json", f"--socket={daemon.socket}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
         document = json.loads(done.stdout)
         jsonschema.validate(document, schema("top"))
         asked: dict[str, int] = document["blocks"]

@@ -88,7 +88,7 @@ class SteppedEngine(Closing):
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 pass_fds=[answers_end],
-                text=True,
+                encoding="utf-8",
             )
         os.close(answers_end)
         self._answers = os.fdopen(answers, encoding="utf-8")

@@ -21,7 +21,7 @@ def _measured(install: VllmInstall, command: str) -> dict[str, Any]:
     done = subprocess.run(
         [*_BENCH, command, "--quick", "--json", f"--python={install.python}"],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.returncode == 0, done.stderr

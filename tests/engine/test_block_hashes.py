@@ -38,7 +38,7 @@ def keys(install: VllmInstall) -> list[bytes]:
         input=json.dumps(requests),
         env=install.environment(Path("unused")),
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         check=True,
     )
     hashes = [bytes.fromhex(text) for text in json.loads(done.stdout.splitlines()[-1])]

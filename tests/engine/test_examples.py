@@ -29,7 +29,7 @@ def test_the_second_engine_loads_what_the_first_computed(
     ]
     environment = install.environment(tmp_path / "unused.sock")
 
-    output = subprocess.check_output(command, env=environment, text=True)
+    output = subprocess.check_output(command, env=environment, encoding="utf-8")
 
     first, second = (json.loads(line) for line in output.splitlines() if line.startswith("{"))
     assert first["loaded_tokens"] == 0

@@ -16,7 +16,7 @@ def test_subclasses_and_uniform_groups_are_known(install: VllmInstall) -> None:
         [str(install.python), str(Path(__file__).with_name("specs.py"))],
         env=install.environment(Path("unused")),
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         check=True,
     )
 

@@ -38,7 +38,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         cwd=native,
         check=True,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     ).stdout
     directory = tmp_path_factory.mktemp("driver")
     library = target.split('"target_directory":"')[1].split('"')[0] + "/debug/libcuda_stand_in.so"

@@ -26,7 +26,7 @@ class LineProcess(Closing):
             env=os.environ | dict(environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
         )
         assert self._read() == "ready\n", "the engine did not start"
 

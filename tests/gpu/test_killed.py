@@ -24,7 +24,7 @@ def mapped_bytes(daemon: DaemonProcess, driver: Driver | None) -> int:
     """Device memory that is taken; of the stand-in, what the daemon has mapped of engines'."""
     if driver is not None:
         return driver.used_bytes()
-    maps = Path(f"/proc/{daemon.pid}/maps").read_text().splitlines()
+    maps = Path(f"/proc/{daemon.pid}/maps").read_text(encoding="utf-8").splitlines()
     spans = [line.split()[0].split("-") for line in maps if "memfd:cuda-stand-in" in line]
     return sum(int(end, 16) - int(begin, 16) for begin, end in spans)
 

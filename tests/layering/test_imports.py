@@ -21,7 +21,7 @@ def _loaded_by(module: str) -> set[str]:
     """The packages, two levels deep, that importing ``module`` loads."""
     script = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
     )
     parts = [name.split(".") for name in json.loads(done.stdout)]
     return {".".join(name[:depth]) for name in parts for depth in (1, 2)}

@@ -70,7 +70,7 @@ def _kill_while_it_loads(daemon: DaemonProcess, namespace: bytes, hashes: list[b
         [sys.executable, "-m", "tests.native.test_killed_mid_load", *arguments],
         cwd=ROOT,
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
     ) as engine:
         try:
             assert engine.stdout is not None

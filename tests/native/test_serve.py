@@ -49,7 +49,7 @@ def test_a_signal_ends_serve_and_python_goes_on(directory: Path, number: signal.
         [sys.executable, "-c", _SERVE, _settings(directory)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
     )
     assert process.stdout is not None
     answer = json.loads(process.stdout.readline())
@@ -95,7 +95,9 @@ def test_calls_without_a_daemon_are_unreachable(directory: Path) -> None:
 
 def test_stop_says_what_is_kept_and_returns_after_the_end(directory: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", _SERVE, _settings(directory)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _SERVE, _settings(directory)],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
     ) as process:
         assert process.stdout is not None
         answer = json.loads(process.stdout.readline())

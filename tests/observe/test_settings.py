@@ -24,7 +24,7 @@ quit = "ctrl+q"
 
 def test_all_that_it_can_say(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text(_TEXT)
+    file.write_text(_TEXT, encoding="utf-8")
     found = find_settings(str(file), {})
     assert (found.interval, found.theme) == ("5s", "nord")
     assert found.hosts == {"gpu-1": "http://gpu-1:9091", "gpu-2": "http://gpu-2:9091"}
@@ -38,7 +38,7 @@ def test_it_lies_beside_the_user_s_configuration_file(tmp_path: Path) -> None:
     (tmp_path / "pegaflow").mkdir()
     environ = {"XDG_CONFIG_HOME": str(tmp_path)}
     assert find_settings(None, environ) == TopSettings()
-    (tmp_path / "pegaflow/top.toml").write_text('interval = "2s"')
+    (tmp_path / "pegaflow/top.toml").write_text('interval = "2s"', encoding="utf-8")
     assert find_settings(None, environ).interval == "2s"
 
 
@@ -56,7 +56,7 @@ def test_it_lies_beside_the_user_s_configuration_file(tmp_path: Path) -> None:
 )
 def test_mistakes_are_told_with_the_file(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "top.toml"
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=message):
         find_settings(str(file), {})
 

@@ -16,7 +16,7 @@ def git_files(*folders: str) -> set[str]:
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", *folders],
         cwd=ROOT,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
     )
     return {path for path in done.stdout.split("\0") if path and (ROOT / path).is_file()}

@@ -85,7 +85,7 @@ def test_the_wheel_works_where_it_is_installed(built: Path, tmp_path: Path) -> N
         cwd="/",
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
     )
     assert done.stdout == f"{tmp_path}/pegaflow/_native.abi3.so\n"

@@ -19,7 +19,7 @@ def _missing(directory: Path, tools: Mapping[str, str]) -> tuple[int, list[str]]
     """The exit code and the sentences of the check, on a machine with these tools."""
     for name, does in tools.items():
         path = directory / name
-        path.write_text(f"#!/bin/sh\n{does}\n")
+        path.write_text(f"#!/bin/sh\n{does}\n", encoding="utf-8")
         path.chmod(0o755)
     for name in ("bash", "cut", "env", "head", "sort"):
         (directory / name).symlink_to(Path("/usr/bin") / name)
@@ -27,7 +27,7 @@ def _missing(directory: Path, tools: Mapping[str, str]) -> tuple[int, list[str]]
         ["/bin/bash", ROOT / ".ci/prerequisites"],
         env={"PATH": str(directory)},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.stdout == ""
@@ -35,7 +35,7 @@ def _missing(directory: Path, tools: Mapping[str, str]) -> tuple[int, list[str]]
 
 
 def test_help_lists_every_target_with_what_it_does() -> None:
-    done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(["make"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     listed = set(re.findall(r"^  make ([a-z-]+) +\S", done.stdout, re.MULTILINE))
     assert listed >= {
         "bench",
@@ -57,7 +57,7 @@ def test_a_vllm_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path)
         ["make", "--dry-run", "test-vllm", "VLLM=0.1.0"],
         cwd=ROOT,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.returncode == 2

@@ -30,7 +30,7 @@ def test_ruff_sees_every_file() -> None:
         [sys.executable, "-m", "ruff", "check", "--show-files", "."],
         cwd=ROOT,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
     )
     seen = {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
@@ -43,6 +43,6 @@ def test_a_plain_checkout_is_importable() -> None:
         "import pegaflow.cli.app, pegaflow.config; print(pegaflow.__file__)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd="/", capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], cwd="/", capture_output=True, encoding="utf-8", check=True
     )
     assert done.stdout == f"{ROOT}/pegaflow/__init__.py\n"

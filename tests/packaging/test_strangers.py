@@ -11,7 +11,9 @@ from pegaflow.errors import ConfigError
 def _install(directory: Path, name: str, version: str) -> None:
     info = directory / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("name", ["pegaflow-llm", "pegaflow-llm-cu13"])

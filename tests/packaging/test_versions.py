@@ -17,7 +17,7 @@ def _import_error(script: str, directory: Path) -> str:
         [sys.executable, "-S", "-c", script],
         cwd=directory,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.returncode == 1

@@ -55,7 +55,7 @@ JAMBA = {
 
 def written(folder: Path, config: Any) -> Path:
     path = folder / "config.json"
-    path.write_text(json.dumps(config))
+    path.write_text(json.dumps(config), encoding="utf-8")
     return path
 
 

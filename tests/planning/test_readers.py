@@ -47,7 +47,8 @@ def test_azure_lines_share_what_is_supposed_and_say_so(tmp_path: Path) -> None:
     path.write_text(
         "TIMESTAMP,ContextTokens,GeneratedTokens\n"
         "2023-11-16 18:15:46.6805900,64,10\n"
-        "2023-11-16 18:15:50.9951690,48,8\n"
+        "2023-11-16 18:15:50.9951690,48,8\n",
+        encoding="utf-8",
     )
     trace = read(path, shared_tokens=32)
     assert (trace.form, trace.requests) == ("azure", 2)
@@ -63,7 +64,8 @@ def test_burstgpt_sessions_begin_with_what_they_had(tmp_path: Path) -> None:
         "Log Type\n"
         "5,a,1,ChatGPT,32,5,37,Conversation log\n"
         "6,b,1,ChatGPT,32,5,37,Conversation log\n"
-        "9,a,1,ChatGPT,64,5,69,Conversation log\n"
+        "9,a,1,ChatGPT,64,5,69,Conversation log\n",
+        encoding="utf-8",
     )
     trace = read(path)
     assert (trace.form, trace.blocks, trace.distinct_blocks) == ("burstgpt", 8, 6)
@@ -89,7 +91,7 @@ BAD_LINES = {
 def test_a_bad_line_is_named_and_can_be_passed_over(tmp_path: Path, line: str, says: str) -> None:
     path = tmp_path / "trace.jsonl"
     good = {"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [7]}
-    path.write_text(f"{json.dumps(good)}\n{line}\n{json.dumps(good)}\n")
+    path.write_text(f"{json.dumps(good)}\n{line}\n{json.dumps(good)}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 2: ") as raised:
         read(path)
     assert says in str(raised.value)
@@ -118,7 +120,7 @@ def test_a_bad_line_of_cells_is_named_and_can_be_passed_over(
     tmp_path: Path, line: str, says: str
 ) -> None:
     path = tmp_path / "trace.csv"
-    path.write_text(f"TIMESTAMP,ContextTokens\n4,64\n{line}\n6,64\n")
+    path.write_text(f"TIMESTAMP,ContextTokens\n4,64\n{line}\n6,64\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="line 3: ") as raised:
         read(path)
     assert says in str(raised.value) and len(str(raised.value)) < 400
@@ -128,7 +130,7 @@ def test_a_bad_line_of_cells_is_named_and_can_be_passed_over(
 
 def test_a_prompt_of_the_most_tokens_is_read(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
-    path.write_text("TIMESTAMP,ContextTokens\n4,0016777216\n")
+    path.write_text("TIMESTAMP,ContextTokens\n4,0016777216\n", encoding="utf-8")
     assert read(path, block_tokens=1 << 14).blocks == 1024
 
 
@@ -153,11 +155,11 @@ def test_the_first_line_with_a_format_says_what_it_is(
     tmp_path: Path, strange: str, form: str, good: str
 ) -> None:
     path = tmp_path / "trace"
-    path.write_text(f"{strange}\n" * 3)
+    path.write_text(f"{strange}\n" * 3, encoding="utf-8")
     for skip_bad in (False, True):
         with pytest.raises(ConfigError, match="; "):
             read(path, skip_bad=skip_bad)
-    path.write_text(f"\n{strange}\n\n{good}\n")
+    path.write_text(f"\n{strange}\n\n{good}\n", encoding="utf-8")
     trace = read(path, skip_bad=True)
     assert (trace.form, trace.requests) == (form, 1)
 
@@ -166,7 +168,7 @@ def test_a_format_is_looked_for_in_some_lines_and_in_all_where_bad_ones_do_not_c
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "trace"
-    path.write_text("hello\n" * 200 + GOOD["mooncake"] + "\n")
+    path.write_text("hello\n" * 200 + GOOD["mooncake"] + "\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="allowed: Mooncake"):
         read(path)
     trace = read(path, skip_bad=True)
@@ -182,7 +184,7 @@ def test_a_line_of_any_length_is_passed_over_in_pieces(
     for length in (100, 101, 199, 200, 1000):
         lines = [GOOD["mooncake"]] * 2
         lines.insert(at, "x" * length)
-        path.write_text("\n".join(lines))
+        path.write_text("\n".join(lines), encoding="utf-8")
         with pytest.raises(ConfigError, match=f"line {at + 1}: it has 100 characters or more"):
             read(path)
         trace = read(path, skip_bad=True)
@@ -192,7 +194,7 @@ def test_a_line_of_any_length_is_passed_over_in_pieces(
 def test_what_a_program_says_as_it_starts_is_no_bad_line_of_a_log(tmp_path: Path) -> None:
     path = tmp_path / "vllm.log"
     said = "\n\nFutureWarning: soon\n  import this\n [ banner ]\n{'a': 1}\n"
-    path.write_text(said + vllm_lines([1] * 32))
+    path.write_text(said + vllm_lines([1] * 32), encoding="utf-8")
     assert (read(path).form, read(path).requests) == ("vllm-log", 1)
 
 
@@ -208,7 +210,7 @@ def test_a_bad_line_of_a_log_is_named_and_can_be_passed_over(
     tmp_path: Path, old: str, new: str, says: str
 ) -> None:
     path = tmp_path / "vllm.log"
-    path.write_text(vllm_lines([1, 2]).replace(old, new) + vllm_lines([1] * 32))
+    path.write_text(vllm_lines([1, 2]).replace(old, new) + vllm_lines([1] * 32), encoding="utf-8")
     with pytest.raises(ConfigError, match="line 2: ") as raised:
         read(path)
     assert says in str(raised.value)
@@ -220,7 +222,7 @@ def test_a_line_that_is_nested_too_deep_is_a_bad_one(tmp_path: Path, deep: int) 
     lines = [json.dumps({"timestamp": 0, "input_length": 512, "hash_ids": [7]})] * 3
     lines[deep] = '{"hash_ids": ' + "[" * 200_000
     path = tmp_path / "trace.jsonl"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"line {deep + 1}: it is no JSON"):
         read(path)
     assert read(path, skip_bad=True).requests == 2
@@ -236,7 +238,7 @@ def test_times_that_go_back_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "hello\n", "a,b,c\n1,2,3\n"])
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trace"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="allowed: Mooncake"):
         read(path)
 
@@ -271,7 +273,9 @@ def test_fields_that_are_not_known_are_said_and_passed_over(tmp_path: Path) -> N
     trace = read(write_lines(tmp_path / "trace.jsonl", [line]))
     assert trace.notes == ["line 1 has fields that are not used: user"]
     path = tmp_path / "trace.csv"
-    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens,Region\n1,64,10,eu\n")
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens,Region\n1,64,10,eu\n", encoding="utf-8"
+    )
     assert read(path).notes == ["there are columns that are not used: region"]
 
 
@@ -289,7 +293,9 @@ def vllm_lines(*prompts: list[int] | None) -> str:
 def test_vllm_s_log_has_the_prompts_when_it_has_their_tokens(tmp_path: Path) -> None:
     path = tmp_path / "vllm.log"
     first = list(range(40))
-    path.write_text(vllm_lines(first, [*first, *range(100, 124)], [99, *first[1:]]))
+    path.write_text(
+        vllm_lines(first, [*first, *range(100, 124)], [99, *first[1:]]), encoding="utf-8"
+    )
     trace = read(path)
     assert (trace.form, trace.requests, trace.duration_s) == ("vllm-log", 3, 2.0)
     # Two full blocks, four of which two are known, and two that differ by their first token.
@@ -298,10 +304,10 @@ def test_vllm_s_log_has_the_prompts_when_it_has_their_tokens(tmp_path: Path) -> 
 
 def test_vllm_s_log_without_tokens_says_how_to_get_them(tmp_path: Path) -> None:
     path = tmp_path / "vllm.log"
-    path.write_text(vllm_lines())
+    path.write_text(vllm_lines(), encoding="utf-8")
     with pytest.raises(ConfigError, match="VLLM_LOGGING_LEVEL=DEBUG"):
         read(path)
-    path.write_text(vllm_lines(None))
+    path.write_text(vllm_lines(None), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"line 2: .*no token ids"):
         read(path)
 

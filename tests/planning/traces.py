@@ -31,5 +31,5 @@ def conversations(seed: int, count: int = 200) -> list[dict[str, object]]:
 
 def write_lines(path: Path, lines: list[dict[str, object]]) -> Path:
     """A file with one JSON object a line."""
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path

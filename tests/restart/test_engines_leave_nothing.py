@@ -92,7 +92,7 @@ def test_engines_that_are_killed_at_any_time_leave_nothing(daemon: DaemonProcess
             [sys.executable, "-m", "tests.restart.busy_engine", str(daemon.socket)],
             cwd=_CHECKOUT,
             stdout=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
         ) as engine:
             assert engine.stdout is not None
             assert engine.stdout.readline() == "busy\n"

@@ -106,7 +106,7 @@ def test_what_the_daemon_refuses_is_told() -> None:
 def token_file(host: Host) -> Iterator[Path]:
     """The token of a daemon that runs."""
     file = host.directory / "token"
-    file.write_text("0123456789abcdef0123456789abcdef\n")
+    file.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
     file.chmod(0o600)
     host.serve("--http-token-file", str(file))
     yield file
@@ -124,7 +124,7 @@ def test_a_real_daemon_does_it_with_its_token(host: Host, token_file: Path) -> N
 
 def test_a_real_daemon_refuses_another_token(host: Host, token_file: Path) -> None:
     other = token_file.with_name("other")
-    other.write_text("x" * 32)
+    other.write_text("x" * 32, encoding="utf-8")
     with pytest.raises(Refused, match="the token is missing or another one"):
         Operator(lambda: _address(host), other).do("tier-flush", {"tier": "memory"})
 
@@ -132,6 +132,6 @@ def test_a_real_daemon_refuses_another_token(host: Host, token_file: Path) -> No
 def test_without_a_token_or_a_daemon_the_reason_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
         Operator(lambda: "http://127.0.0.1:1", tmp_path / "none").do("tier-flush", {})
-    (tmp_path / "token").write_text("x" * 32)
+    (tmp_path / "token").write_text("x" * 32, encoding="utf-8")
     with pytest.raises(Unreachable, match=r"does not answer: .*[^.]$"):
         Operator(lambda: "http://127.0.0.1:1", tmp_path / "token").do("tier-flush", {})

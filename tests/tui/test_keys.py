@@ -182,7 +182,7 @@ def test_e_writes_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     async def look(_: Scene, __: Pilot[None]) -> None:
         (file,) = tmp_path.iterdir()
-        assert json.loads(file.read_text())["schema"] == "pegaflow.top/1"
+        assert json.loads(file.read_text(encoding="utf-8"))["schema"] == "pegaflow.top/1"
 
     _look(Scene(), look, "e")
 

@@ -33,7 +33,7 @@ class PlainCopies:
             [sys.executable, "-m", "tests.bench.gpu_results.plain_copies", kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "copying\n"

@@ -130,11 +130,11 @@ def _huge_pages(count: int) -> Iterator[Path]:
     """A hugetlbfs with so many pages of 2 MiB; the system has as many as before afterwards."""
     if os.geteuid() != 0:
         raise PegaflowError("making huge pages needs root")
-    before = _HUGE_PAGES.read_text()
+    before = _HUGE_PAGES.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="pegaflow-huge-") as directory:
         try:
-            _HUGE_PAGES.write_text(str(count))
-            found = int(_HUGE_PAGES.read_text())
+            _HUGE_PAGES.write_text(str(count), encoding="utf-8")
+            found = int(_HUGE_PAGES.read_text(encoding="utf-8"))
             if found < count:
                 raise PegaflowError(f"the system has room for {found} of {count} huge pages")
             subprocess.run(["mount", "-t", "hugetlbfs", "none", directory], check=True)
@@ -143,4 +143,4 @@ def _huge_pages(count: int) -> Iterator[Path]:
             finally:
                 subprocess.run(["umount", directory], check=True)
         finally:
-            _HUGE_PAGES.write_text(before)
+            _HUGE_PAGES.write_text(before, encoding="utf-8")
