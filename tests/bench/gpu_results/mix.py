@@ -7,25 +7,19 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any, Final
 
-from pegaflow.bench.daemon import BenchDaemon
 from pegaflow.bench.figures import percentile
-from pegaflow.bench.vllm_engine import (
-    Job,
-    Prompt,
-    VllmEngine,
-    random_prompt,
-)
+from pegaflow.bench.vllm_engine import Job, Prompt, random_prompt
 from pegaflow.bench.vllm_site import ModelPlan
 from pegaflow.errors import PegaflowError
+from tests.bench.gpu_results.one_engine import OFFLOAD, Running
 from tests.bench.gpu_results.result import Result
-from tests.bench.gpu_results.side_by_side import OFFLOAD
 
 TOKENS: Final = 10_000
 _PROMPTS: Final = 12
 _RATE: Final = 4.0
 _DECODING: Final = 16
 _DECODE_TOKENS: Final = 300
-_PASSES: Final = 2
+_PASSES: Final = 3
 
 ARGUMENTS: Final[Mapping[str, Any]] = {
     "enforce_eager": False,
@@ -33,8 +27,6 @@ ARGUMENTS: Final[Mapping[str, Any]] = {
     "max_num_batched_tokens": 8192,
     "max_num_seqs": 48,
     "kv_cache_memory_bytes": 8 << 30,
-    # Several are on the GPU at once; vLLM refuses to start where less than this is free.
-    "gpu_memory_utilization": 0.1,
     "compilation_config": {
         "mode": 0,
         "cudagraph_mode": "FULL_DECODE_ONLY",
@@ -56,17 +48,15 @@ class Mix:
 
 
 class Mixes:
-    """Several engines with the same prompts; vLLM's own offload is to be the first."""
+    """Several engines, one after another; vLLM's own offload is to be the first."""
 
-    def __init__(self, plan: ModelPlan) -> None:
-        self._plan = plan
-        self._prompts = _prompts(plan, _PROMPTS, TOKENS)
+    def __init__(self) -> None:
         self._theirs: Mix | None = None
 
-    def rows(self, kind: str, engine: VllmEngine, daemon: BenchDaemon | None) -> Iterator[Result]:
-        """One engine's; ``daemon`` is None for vLLM's own offload."""
-        mix = _measure(engine, self._plan, self._prompts, daemon)
-        if daemon is None:
+    def rows(self, kind: str, at: Running) -> Iterator[Result]:
+        """One engine's."""
+        mix = _measure(at)
+        if kind == OFFLOAD:
             self._theirs = mix
         if self._theirs is None:
             raise PegaflowError(f"{mix} has nothing to be compared with: no {OFFLOAD}")
@@ -84,7 +74,7 @@ def _judged(kind: str, mix: Mix, theirs: Mix) -> Iterator[Result]:
         target = other if is_ours else None
         what = f"mix, {kind}: warm TTFT {statistic}"
         yield Result(what, value, "ms", target, "most", how + against)
-    how = f"{_DECODING} sequences decode while the warm prompts arrive"
+    how = f"{_DECODING} sequences decode while the warm prompts arrive, {_PASSES} passes"
     against = f"; {OFFLOAD} {theirs.gap_p99} and {theirs.beside_mean} ms" if is_ours else ""
     for what, value, most in (
         ("gap between tokens p99", mix.gap_p99, 8.0),
@@ -94,25 +84,26 @@ def _judged(kind: str, mix: Mix, theirs: Mix) -> Iterator[Result]:
         yield Result(f"mix, {kind}: {what}", value, "ms", target, "most", how + against)
 
 
-def _measure(
-    engine: VllmEngine, plan: ModelPlan, prompts: Sequence[Prompt], daemon: BenchDaemon | None
-) -> Mix:
-    engine.wait_started()
+def _measure(at: Running) -> Mix:
+    engine, prompts = at.engine, _prompts(at.plan, _PROMPTS, TOKENS)
     for tokens in (64, 512, TOKENS):
-        engine.one_by_one(_prompts(plan, 1, tokens), 8)
-    if daemon is not None:
-        engine.wait_attached(daemon)
+        engine.one_by_one(_prompts(at.plan, 1, tokens), 8)
+    if at.daemon is not None:
+        engine.wait_attached(at.daemon)
     engine.run(_arriving(prompts, 0.3))
-    engine.settle(daemon)
+    engine.settle(at.daemon)
     time.sleep(1.0)
     warm = [
         result.ttft_ms for _ in range(_PASSES) for result in engine.run(_arriving(prompts, 0.3))
     ]
-    decoding = [Job(prompt, _DECODE_TOKENS) for prompt in _prompts(plan, _DECODING, 256)]
+    decoding = [Job(prompt, _DECODE_TOKENS) for prompt in _prompts(at.plan, _DECODING, 256)]
     engine.run(decoding)
-    both = engine.run([*decoding, *_arriving(prompts, 0.6)])
-    gaps = [gap for result in both[:_DECODING] for gap in result.gaps_ms]
-    beside = [result.ttft_ms for result in both[_DECODING:]]
+    gaps: list[float] = []
+    beside: list[float] = []
+    for _ in range(_PASSES):
+        both = engine.run([*decoding, *_arriving(prompts, 0.6)])
+        gaps += [gap for result in both[:_DECODING] for gap in result.gaps_ms]
+        beside += [result.ttft_ms for result in both[_DECODING:]]
     return Mix(
         warm_mean=round(mean(warm), 2),
         warm_p99=percentile(warm, 99, 2),

@@ -11,8 +11,8 @@ from pegaflow.bench.figures import Say
 from pegaflow.bench.vllm_engine import ours, running_engine, vllm_offload
 from pegaflow.bench.vllm_site import VllmSite, plan_model
 from pegaflow.errors import PegaflowError
+from tests.bench.gpu_results.one_engine import OFFLOAD, POOL_BYTES, SMALL_CACHE
 from tests.bench.gpu_results.result import Result, survived
-from tests.bench.gpu_results.side_by_side import OFFLOAD, POOL_BYTES, SMALL_CACHE
 
 _RESERVED_BYTES: Final = 48 << 30
 _LEAST_LARGE_BYTES: Final = 64 << 30

@@ -5,8 +5,8 @@ from typing import Final
 
 from pegaflow.bench.figures import Say
 from tests.bench.gpu_results import mix
+from tests.bench.gpu_results.one_engine import ACROSS, DEFAULT, OFFLOAD, running
 from tests.bench.gpu_results.result import Result, survived
-from tests.bench.gpu_results.side_by_side import ACROSS, DEFAULT, OFFLOAD, started
 
 _OFFLOAD_BYTES: Final = 20 << 30
 
@@ -17,9 +17,8 @@ def rows(say: Say) -> Iterator[Result]:
 
 
 def _rows(say: Say) -> Iterator[Result]:
-    with started((OFFLOAD, DEFAULT, ACROSS), mix.ARGUMENTS, _OFFLOAD_BYTES, say) as compared:
-        mixes = mix.Mixes(compared.plan)
-        for kind, engine in compared.engines.items():
+    mixes = mix.Mixes()
+    for kind in (OFFLOAD, DEFAULT, ACROSS):
+        with running(kind, mix.ARGUMENTS, _OFFLOAD_BYTES, say) as at:
             say(f"warm prompts and decoding: {kind}")
-            found = mixes.rows(kind, engine, compared.daemon_of(kind))
-            yield from survived(f"mix, {kind}", found)
+            yield from survived(f"mix, {kind}", mixes.rows(kind, at))
