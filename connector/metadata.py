@@ -39,6 +39,8 @@ class SaveOrder:
     request_id: str
     hashes: bytes
     """One block hash for each block id, without separators."""
+    after: bytes
+    """The hash of the block before each, for the first block of the request its own."""
     block_ids: tuple[int, ...]
 
 

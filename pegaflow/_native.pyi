@@ -185,8 +185,9 @@ class WorkerClient:
         hashes: bytes,
         block_ids: Sequence[int],
         point: StreamPoint | None = None,
+        after: bytes | None = None,
     ) -> int | None:
-        """Start a save, of memory on a GPU once the stream has come to ``point``; its transfer id, or None when there is no daemon to save to, or no point on a GPU (nothing to wait for)."""
+        """Start a save, of memory on a GPU once the stream has come to ``point``. ``after`` has the hash of the block before each, for the first block of a prompt its own; None where that is not known. Its transfer id, or None when there is no daemon to save to, or no point on a GPU (nothing to wait for)."""
     def load(
         self,
         request_id: str,

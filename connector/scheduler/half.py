@@ -256,8 +256,11 @@ class SchedulerSide:
         )
         for chunk in chunks(blocks):
             keys = b"".join(key for block in chunk for key in record.keys(block, block + 1))
+            before = (max(block - 1, 0) for block in chunk)
+            after = b"".join(key for block in before for key in record.keys(block, block + 1))
             block_ids = tuple(record.block_ids[block] for block in chunk)
-            orders.append(SaveOrder(self._next_serial, record.request.request_id, keys, block_ids))
+            request_id = record.request.request_id
+            orders.append(SaveOrder(self._next_serial, request_id, keys, after, block_ids))
             self._tracker.open_save(record, self._next_serial, self._workers)
             self._next_serial += 1
         if blocks:

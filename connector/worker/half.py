@@ -1,6 +1,7 @@
 """The worker side: carries out the scheduler side's orders and reports their ends to vLLM."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pegaflow.connector.attachment import Attachment
@@ -98,12 +99,8 @@ class WorkerSide:
         orders, self._saves = self._saves, ()
         point = self._transfers.mark() if orders else None
         for order in orders:
-            hashes, block_ids = self._share_of(order)
-            transfer_id = (
-                self._transfers.save(order.request_id, hashes, block_ids, point)
-                if block_ids
-                else None
-            )
+            share = self._share_of(order)
+            transfer_id = self._transfers.save(share, point) if share.block_ids else None
             if transfer_id is None:
                 self._completion.save_ended(order)
             else:
@@ -142,15 +139,20 @@ class WorkerSide:
         """End the session; nothing touches the worker's blocks afterwards."""
         self._transfers.close()
 
-    def _share_of(self, order: SaveOrder) -> tuple[bytes, tuple[int, ...]]:
+    def _share_of(self, order: SaveOrder) -> SaveOrder:
         """The blocks of an order that this worker saves: ranks with equal bytes divide them."""
         replicas = self._identity.replicas if self._identity is not None else 1
         if replicas == 1:
-            return order.hashes, order.block_ids
+            return order
         size = len(order.hashes) // len(order.block_ids)
         mine = [
-            (order.hashes[at * size : (at + 1) * size], block_id)
+            at
             for at, block_id in enumerate(order.block_ids)
             if block_id % replicas == self._rank % replicas
         ]
-        return b"".join(hash for hash, _ in mine), tuple(block_id for _, block_id in mine)
+        return replace(
+            order,
+            hashes=b"".join(order.hashes[at * size : (at + 1) * size] for at in mine),
+            after=b"".join(order.after[at * size : (at + 1) * size] for at in mine),
+            block_ids=tuple(order.block_ids[at] for at in mine),
+        )

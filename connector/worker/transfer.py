@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pegaflow.connector.attachment import Attachment
-from pegaflow.connector.metadata import EngineIdentity
+from pegaflow.connector.metadata import EngineIdentity, SaveOrder
 from pegaflow.connector.shield import report
 
 if TYPE_CHECKING:
@@ -48,18 +48,14 @@ class Transfers:
             report("marking a point in the stream", error)
             return None
 
-    def save(
-        self,
-        request_id: str,
-        hashes: bytes,
-        block_ids: Sequence[int],
-        point: "StreamPoint | None",
-    ) -> int | None:
+    def save(self, order: SaveOrder, point: "StreamPoint | None") -> int | None:
         """Start a save; its transfer id, or None when there is nothing to wait for."""
         if self._client is None:
             return None
         try:
-            return self._client.save(request_id, hashes, block_ids, point)
+            return self._client.save(
+                order.request_id, order.hashes, order.block_ids, point, order.after
+            )
         except Exception as error:
             report("starting a save", error)
             return None

@@ -74,6 +74,8 @@ class FakeDaemon:
     clients: list["FakeWorkerClient"] = field(default_factory=list)
     saved: list[tuple[str, bytes, bytes]] = field(default_factory=list)
     """(request, key, content) of all pages that were sealed."""
+    followed: set[tuple[bytes, bytes]] = field(default_factory=set)
+    """(key, key of the block before it) as saves said it."""
 
     def visible(self, key: bytes) -> bool:
         return len(self.pages.get(key, {})) == self.shards
@@ -190,12 +192,19 @@ class FakeWorkerClient:
         return len(self.marks)
 
     def save(
-        self, request_id: str, hashes: bytes, block_ids: Sequence[int], point: int | None
+        self,
+        request_id: str,
+        hashes: bytes,
+        block_ids: Sequence[int],
+        point: int | None,
+        after: bytes,
     ) -> int | None:
         assert point == len(self.marks), "it waits for another step than its own"
         if not self.daemon.running:
             return None
-        return self._start("save", request_id, _split(hashes), list(block_ids), None)
+        keys = _split(hashes)
+        self.daemon.followed.update(zip(keys, _split(after), strict=True))
+        return self._start("save", request_id, keys, list(block_ids), None)
 
     def load(
         self,

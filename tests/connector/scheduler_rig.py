@@ -78,8 +78,11 @@ class Rig:
 
 
 def pairs(order: SaveOrder) -> list[tuple[bytes, int]]:
-    hashes = [order.hashes[at : at + 32] for at in range(0, len(order.hashes), 32)]
-    return list(zip(hashes, order.block_ids, strict=True))
+    return list(zip(split(order.hashes), order.block_ids, strict=True))
+
+
+def split(hashes: bytes) -> list[bytes]:
+    return [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
 
 
 def fail(*args: object) -> Any:

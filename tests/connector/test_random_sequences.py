@@ -80,6 +80,8 @@ class Rig:
         )
         self.prefixes = [self._tokens(self.chance.randint(4, 30)) for _ in range(3)]
         self.added = 0
+        self.chained: set[tuple[bytes, bytes]] = set()
+        """Each block's hash with that of the block before it, of the first with its own."""
 
     def _open_scheduler(self, identity: EngineIdentity) -> Any:
         client = FakeSchedulerClient(self.daemon, identity)
@@ -105,9 +107,10 @@ class Rig:
         tokens = prompt + self._tokens(self.chance.randint(1, 20))
         self.added += 1
         skips = self.chance.random() < 0.05
-        self.engine.add(
-            SimRequest(f"r{self.added}", tokens, len(prompt), skip_reading_prefix_cache=skips)
-        )
+        request = SimRequest(f"r{self.added}", tokens, len(prompt), skip_reading_prefix_cache=skips)
+        before = [*request.hashes[:1], *request.hashes[:-1]]
+        self.chained.update(zip(request.hashes, before, strict=True))
+        self.engine.add(request)
 
     def run(self, events: int) -> None:
         for _ in range(events):
@@ -154,6 +157,7 @@ class Rig:
         for key, page in self.daemon.pages.items():
             for content in page.values():
                 assert content == key, "a page has the bytes of another block"
+        assert self.daemon.followed <= self.chained, "a block follows another than was said"
 
 
 SHAPES: Mapping[str, Mapping[str, Any]] = {

@@ -4,7 +4,7 @@ import pytest
 
 from pegaflow.connector.metadata import WorkerReport
 from tests.connector.fake_request import FakeRequest, step_of_known, step_of_new
-from tests.connector.scheduler_rig import TOKENS, Rig, pairs
+from tests.connector.scheduler_rig import TOKENS, Rig, pairs, split
 from tests.connector.simulated_request import AllocatedIds, Said, Scheduled
 
 
@@ -41,6 +41,24 @@ def test_blocks_that_decoding_fills_are_saved() -> None:
     assert rig.saved(step_of_known(request, [], computed=63, tokens=1)) == []
     request.block_hashes.append(b"2" * 32)
     assert rig.saved(step_of_known(request, [3], computed=64, tokens=1)) == [(b"2" * 32, 2)]
+
+
+def test_each_block_is_saved_with_the_hash_of_the_block_before_it() -> None:
+    rig = Rig()
+    request = FakeRequest.of_blocks(4)
+    first, second, third, fourth = request.block_hashes
+    rig.cache(second, third)
+    rig.load(request, [1, 2, 3], local_tokens=TOKENS)
+    rig.side.workers_said(Said(finished_recving={"request"}))
+
+    prompt = rig.side.plan(
+        step_of_new(request, [1, 2, 3, 4], computed=3 * TOKENS, tokens=TOKENS)
+    ).saves
+    request.block_hashes.append(b"5" * 32)
+    answer = rig.side.plan(step_of_known(request, [5], computed=4 * TOKENS, tokens=TOKENS)).saves
+
+    assert [split(order.hashes) for order in prompt + answer] == [[first, fourth], [b"5" * 32]]
+    assert [split(order.after) for order in prompt + answer] == [[first, third], [fourth]]
 
 
 def test_local_hits_are_offered_once_and_loaded_blocks_never() -> None:

@@ -1,6 +1,7 @@
 """What a worker does with its orders and reports of them, call by call."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,7 +62,8 @@ class Rig:
 
 def save(serial: int = 0, request: str = "a", *blocks: int) -> SaveOrder:
     ids = blocks or (1, 2)
-    return SaveOrder(serial, request, b"".join(KEYS[: len(ids)]), ids)
+    hashes, after = KEYS[: len(ids)], [KEYS[0], *KEYS][: len(ids)]
+    return SaveOrder(serial, request, b"".join(hashes), b"".join(after), ids)
 
 
 def load(lease_id: int, request: str = "a") -> LoadOrder:
@@ -84,6 +86,20 @@ def test_saves_start_after_the_forward_and_only_once() -> None:
     rig.side.start_saves()
 
     assert len(rig.client.transfers) == 1
+
+
+def test_ranks_with_equal_bytes_divide_an_order_and_each_block_has_the_one_before_it() -> None:
+    said = []
+    for rank in range(2):
+        rig = Rig(rank)
+        identity = replace(IDENTITY, replicas=2)
+        rig.run(identity=identity, saves=(save(0, "a", 1, 2, 3, 4),))
+        said.append(rig.daemon.followed)
+
+    assert said == [
+        {(KEYS[1], KEYS[0]), (KEYS[3], KEYS[2])},
+        {(KEYS[0], KEYS[0]), (KEYS[2], KEYS[1])},
+    ]
 
 
 def test_a_load_that_ended_is_reported_once() -> None:

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use libtest_mimic::{Arguments, Trial};
 use pegaflow_client::{TransferEnd, WorkerClient, stop};
 use rustix::process::{Pid, Signal, kill_process};
@@ -194,7 +195,10 @@ fn transfers_to_a_stopped_daemon_are_given_up_within_seconds() {
     let worker = registered(&stage);
     daemon.signal(Signal::STOP);
     let begun = Instant::now();
-    let save = worker.save("s", hashes(1, 1), vec![0], None).unwrap().unwrap();
+    let save = worker
+        .save("s", hashes(1, 1), Bytes::new(), vec![0], None)
+        .unwrap()
+        .unwrap();
     let load = worker.load("l", 1, BOOT, 0, vec![1], None).unwrap();
     let mut given_up = ends(&worker, 2);
     given_up.sort_by_key(|end| end.transfer_id);
@@ -202,7 +206,10 @@ fn transfers_to_a_stopped_daemon_are_given_up_within_seconds() {
     assert_failed(&given_up[1], load);
     assert!(begun.elapsed() < ON_A_BUSY_MACHINE, "{:?}", begun.elapsed());
     eventually("nothing is sent to it any more", || {
-        worker.save("s", hashes(1, 1), vec![0], None).unwrap().is_none()
+        worker
+            .save("s", hashes(1, 1), Bytes::new(), vec![0], None)
+            .unwrap()
+            .is_none()
     });
     daemon.signal(Signal::CONT);
 }

@@ -67,7 +67,7 @@ fn measure(policy: PolicyKind, blocks: usize) {
     rand::rng().fill_bytes(&mut hashes);
     let start = Instant::now();
     for hash in hashes.chunks_exact(HASH_BYTES) {
-        if let Reserved::Page(writer) = store.reserve(space, 0, hash).expect("a reservation") {
+        if let Reserved::Page(writer) = store.reserve(space, 0, hash, None).expect("a reservation") {
             writer.seal();
         }
     }

@@ -29,7 +29,7 @@ fn main() {
     let space = space(&store, page_bytes);
     let start = Instant::now();
     for hash in hashes.chunks_exact(HASH_BYTES) {
-        if let Reserved::Page(writer) = store.reserve(space, 0, hash).expect("a reservation") {
+        if let Reserved::Page(writer) = store.reserve(space, 0, hash, None).expect("a reservation") {
             writer.seal();
         }
     }

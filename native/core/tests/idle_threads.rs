@@ -68,7 +68,7 @@ fn the_threads_sleep_while_nothing_is_wanted() {
     while store.snapshot().spaces.iter().all(|space| space.evictions == 0) {
         assert!(Instant::now() < deadline, "the evictor never ran");
         let hash: [u8; 32] = rand::random();
-        match store.reserve(space, 0, &hash).unwrap() {
+        match store.reserve(space, 0, &hash, None).unwrap() {
             Reserved::Page(writer) => writer.seal(),
             other => panic!("{other:?}"),
         }

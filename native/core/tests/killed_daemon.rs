@@ -243,7 +243,7 @@ fn save_one(store: &Arc<Store>, spaces: &[SpaceId], sealed: &Mutex<Sealed>) {
     say("begin", &block);
     let shards = SPACES[space].len();
     for (shard, len) in SPACES[space].iter().enumerate() {
-        let Reserved::Page(writer) = store.reserve(spaces[space], shard as u32, &hash).unwrap() else {
+        let Reserved::Page(writer) = store.reserve(spaces[space], shard as u32, &hash, None).unwrap() else {
             return;
         };
         let bytes = bytes_of(&hash, shard, *len as usize);

@@ -380,6 +380,10 @@ pub struct SaveRequest {
     /// The ids are slots of the ring, in which the peer collects the blocks before the point.
     #[prost(bool, tag = "10")]
     pub in_ring: bool,
+    /// What each block follows: for each hash that of the block before it, for the first block of a prompt its own.
+    /// Empty: not known.
+    #[prost(bytes = "bytes", tag = "11")]
+    pub after: ::prost::bytes::Bytes,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SaveResponse {

@@ -49,7 +49,7 @@ impl WorkerClient {
         Ok(enter(py, || self.0.mark(stream))?.map(StreamPoint))
     }
 
-    #[pyo3(signature = (request_id, hashes, block_ids, point = None))]
+    #[pyo3(signature = (request_id, hashes, block_ids, point = None, after = None))]
     fn save(
         &self,
         py: Python<'_>,
@@ -57,10 +57,14 @@ impl WorkerClient {
         hashes: &[u8],
         block_ids: Vec<u32>,
         point: Option<&StreamPoint>,
+        after: Option<&[u8]>,
     ) -> PyResult<Option<u64>> {
-        let hashes = Bytes::copy_from_slice(hashes);
+        let (hashes, after) = (
+            Bytes::copy_from_slice(hashes),
+            Bytes::copy_from_slice(after.unwrap_or_default()),
+        );
         let point = point.map(|point| Arc::clone(&point.0));
-        enter(py, || self.0.save(request_id, hashes, block_ids, point))
+        enter(py, || self.0.save(request_id, hashes, after, block_ids, point))
     }
 
     #[pyo3(signature = (request_id, lease_id, boot_id, first, block_ids, point = None))]

@@ -86,10 +86,13 @@ impl WorkerClient {
 
     /// Starts a save, of memory on a GPU once its stream has come to `point`; `None` when there is no daemon to save to, or no
     /// point to wait for: nothing to wait for.
+    ///
+    /// `after` has the hash of the block before each, for the first block of a prompt its own; empty where that is not known.
     pub fn save(
         &self,
         request_id: &str,
         hashes: Bytes,
+        after: Bytes,
         block_ids: Vec<u32>,
         point: Option<Arc<StreamPoint>>,
     ) -> Result<Option<u64>> {
@@ -101,6 +104,16 @@ impl WorkerClient {
                 format!(
                     "{} bytes of hashes for {} blocks: each block needs {hash_bytes}",
                     hashes.len(),
+                    block_ids.len()
+                ),
+            ));
+        }
+        if !after.is_empty() && after.len() != hashes.len() {
+            return Err(ClientError::new(
+                ClientErrorKind::Config,
+                format!(
+                    "{} bytes of hashes that blocks follow, for {} blocks: each needs {hash_bytes}, or all none",
+                    after.len(),
                     block_ids.len()
                 ),
             ));
@@ -126,6 +139,7 @@ impl WorkerClient {
             grant: None,
             point: point.as_deref().map(StreamPoint::event),
             in_ring: false,
+            after,
         };
         let transfer = Transfer {
             request_id: request_id.to_owned(),

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
 use pegaflow_client::{LookupState, SchedulerClient, WorkerClient};
 
 use crate::fake::{BOOT, FakeDaemon, Script, answer, hits};
@@ -60,7 +61,9 @@ fn finds(scheduler: &SchedulerClient) -> bool {
 }
 
 fn save(worker: &WorkerClient) -> bool {
-    let started = worker.save("s", hashes(1, 1), vec![0], None).unwrap();
+    let started = worker
+        .save("s", hashes(1, 1), Bytes::new(), vec![0], None)
+        .unwrap();
     started.is_some() && ends(worker, 1)[0].ok
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use pegaflow_client::LookupState;
 use tonic::{Code, Status};
 
@@ -57,7 +58,10 @@ fn an_error_of_any_code_is_no_hits_a_failed_save_and_a_failed_load() {
 
         assert_eq!(ask(&scheduler, "r").state, LookupState::Off, "{code:?}");
         // One at a time: an error that ends the session would end the other too.
-        let save = worker.save("r", hashes(1, 1), vec![0], None).unwrap().unwrap();
+        let save = worker
+            .save("r", hashes(1, 1), Bytes::new(), vec![0], None)
+            .unwrap()
+            .unwrap();
         let end = &ends(&worker, 1)[0];
         assert_eq!((end.transfer_id, end.ok), (save, false), "{code:?}");
         eventually("registered", || worker.attached().unwrap());
@@ -69,7 +73,7 @@ fn an_error_of_any_code_is_no_hits_a_failed_save_and_a_failed_load() {
         eventually("hits", || ask(&scheduler, "r").state == LookupState::Ready);
         eventually("saves", || {
             worker
-                .save("r", hashes(1, 1), vec![0], None)
+                .save("r", hashes(1, 1), Bytes::new(), vec![0], None)
                 .unwrap()
                 .is_some_and(|_| ends(&worker, 1)[0].ok)
         });

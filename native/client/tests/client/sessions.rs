@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use pegaflow_client::LookupState;
 use pegaflow_core::process::ProcessIdentity;
 use pegaflow_proto::v1::{LookupResponse, ProtocolVersion, attach_request};
@@ -152,7 +153,10 @@ fn a_daemon_that_does_not_know_the_session_is_attached_to_again() {
     let worker = stage.worker();
     worker.identify([1; 16], [2; 32]).unwrap();
     eventually("registered", || worker.attached().unwrap());
-    worker.save("r", hashes(1, 1), vec![0], None).unwrap().unwrap();
+    worker
+        .save("r", hashes(1, 1), Bytes::new(), vec![0], None)
+        .unwrap()
+        .unwrap();
     eventually("registered again", || {
         daemon.seen(|seen| seen.registrations.len() == 2)
     });
@@ -171,7 +175,10 @@ fn a_draining_daemon_gets_nothing_new() {
         ask(&scheduler, &request.fetch_add(1, Ordering::SeqCst).to_string()).state == LookupState::Off
     });
     eventually("saves are off", || {
-        worker.save("r", hashes(1, 1), vec![0], None).unwrap().is_none()
+        worker
+            .save("r", hashes(1, 1), Bytes::new(), vec![0], None)
+            .unwrap()
+            .is_none()
     });
     assert!(scheduler.attached().unwrap() && worker.attached().unwrap());
 }
@@ -256,7 +263,10 @@ fn a_worker_is_registered_once_for_each_engine_that_it_is_told_of() {
     let stage = Stage::new();
     let (daemon, worker) = stage.registered_worker(Script::default());
     worker.identify([1; 16], [2; 32]).unwrap();
-    worker.save("r", hashes(1, 1), vec![0], None).unwrap().unwrap();
+    worker
+        .save("r", hashes(1, 1), Bytes::new(), vec![0], None)
+        .unwrap()
+        .unwrap();
     eventually("saved", || worker.poll().unwrap().len() == 1);
     assert_eq!(daemon.seen(|seen| seen.registrations.len()), 1);
 
@@ -282,6 +292,11 @@ fn a_closed_client_answers_as_without_a_daemon() {
         worker.close().unwrap();
         assert!(!scheduler.attached().unwrap() && !worker.attached().unwrap());
         assert_eq!(ask(&scheduler, "r").state, LookupState::Off);
-        assert_eq!(worker.save("r", hashes(1, 1), vec![0], None).unwrap(), None);
+        assert_eq!(
+            worker
+                .save("r", hashes(1, 1), Bytes::new(), vec![0], None)
+                .unwrap(),
+            None
+        );
     }
 }

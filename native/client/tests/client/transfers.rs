@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use pegaflow_client::{ClientErrorKind, TransferEnd, TransferKind, WorkerClient};
 use pegaflow_core::grant::GrantFile;
 use pegaflow_proto::v1::{LoadRequest, LoadResponse, SaveRequest, SaveResponse, load_response};
@@ -86,7 +87,9 @@ fn waiting(gate: &Gate) -> Script {
 }
 
 fn save(worker: &WorkerClient, request_id: &str) -> Option<u64> {
-    worker.save(request_id, hashes(1, 2), vec![4, 5], None).unwrap()
+    worker
+        .save(request_id, hashes(1, 2), Bytes::new(), vec![4, 5], None)
+        .unwrap()
 }
 
 fn load(worker: &WorkerClient, request_id: &str) -> u64 {
@@ -386,6 +389,31 @@ fn a_closed_client_has_taken_every_grant_back() {
 #[test]
 fn hashes_that_do_not_fit_the_blocks_are_a_mistake() {
     let worker = Stage::new().worker();
-    let error = worker.save("s", hashes(1, 2), vec![1, 2, 3], None).unwrap_err();
+    let error = worker
+        .save("s", hashes(1, 2), Bytes::new(), vec![1, 2, 3], None)
+        .unwrap_err();
     assert_eq!(error.kind(), ClientErrorKind::Config);
+}
+
+#[test]
+fn what_blocks_follow_is_one_hash_for_each_or_a_mistake() {
+    let stage = Stage::new();
+    let (daemon, worker) = stage.registered_worker(Script::default());
+    let save = |after| worker.save("s", hashes(1, 2), after, vec![4, 5], None);
+    for after in [hashes(0, 1), hashes(0, 3), Bytes::from_static(b"x")] {
+        let error = save(after.clone()).unwrap_err();
+        assert_eq!(error.kind(), ClientErrorKind::Config);
+        assert!(
+            error.message().contains(&format!("{} bytes", after.len())),
+            "{error}"
+        );
+    }
+    for after in [hashes(0, 2), Bytes::new()] {
+        save(after).unwrap().unwrap();
+        assert!(only(ends(&worker, 1)).ok);
+    }
+    daemon.seen(|seen| {
+        let after: Vec<_> = seen.saves.iter().map(|save| &save.after).collect();
+        assert_eq!(after, [&hashes(0, 2), &Bytes::new()]);
+    });
 }

@@ -6,7 +6,7 @@
 use super::by_token::ByToken;
 use super::ghost::Ghost;
 use super::queue::{Node, Nodes, Queue};
-use super::{EvictionPolicy, Tick, Token};
+use super::{EvictionPolicy, Predecessor, Tick, Token};
 use crate::index::BlockId;
 
 const ONCE: u8 = 0;
@@ -84,7 +84,7 @@ impl EvictionPolicy for Arc {
         }
     }
 
-    fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token {
+    fn insert(&mut self, block: BlockId, fingerprint: u32, _after: Option<Predecessor>, now: Tick) -> Token {
         let token = self.nodes.insert(block, now);
         let (gone_once, gone_again) = (self.gone_once.len().max(1), self.gone_again.len().max(1));
         let mark = if self.gone_once.take(fingerprint) {

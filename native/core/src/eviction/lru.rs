@@ -1,7 +1,7 @@
 //! The least recently used block goes first.
 
 use super::queue::{Node, Nodes, Queue};
-use super::{EvictionPolicy, Tick, Token};
+use super::{EvictionPolicy, Predecessor, Tick, Token};
 use crate::index::BlockId;
 
 /// One queue in the order of last use.
@@ -19,7 +19,7 @@ impl Lru {
 }
 
 impl EvictionPolicy for Lru {
-    fn insert(&mut self, block: BlockId, _fingerprint: u32, now: Tick) -> Token {
+    fn insert(&mut self, block: BlockId, _fingerprint: u32, _after: Option<Predecessor>, now: Tick) -> Token {
         let token = self.nodes.insert(block, now);
         self.queue.push(&mut self.nodes, token);
         token

@@ -27,6 +27,22 @@ pub(crate) type Tick = u64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token(pub(crate) u32);
 
+/// A block that a policy kept: by now its token may name another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) token: Token,
+    /// What the token has to name still.
+    pub(crate) block: BlockId,
+}
+
+/// The block before another in its chain, as whoever saves the other says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Predecessor {
+    pub(crate) fingerprint: u32,
+    /// None before it has come, and once it has gone.
+    pub(crate) kept: Option<Kept>,
+}
+
 /// An order in which blocks go.
 ///
 /// The caller holds the policy's lock and no other, and gives to `request` and `remove` only tokens that `insert` gave and that
@@ -41,13 +57,13 @@ pub(crate) trait EvictionPolicy: Debug + Send {
     /// mostly inserted soon.
     fn request(&mut self, hits: &[Token], misses: &[u32], now: Tick);
 
-    /// Keeps a block of which a first page is filled.
+    /// Keeps a block of which a first page is filled. `after` is None where it is not known, and for the first of a prompt.
     ///
     /// Guarantees a token that no kept block has.
-    fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token;
+    fn insert(&mut self, block: BlockId, fingerprint: u32, after: Option<Predecessor>, now: Tick) -> Token;
 
     /// An engine offered a block to save that is kept already: it has used it.
-    fn present(&mut self, token: Token, _fingerprint: u32, now: Tick) {
+    fn present(&mut self, token: Token, _fingerprint: u32, _after: Option<Predecessor>, now: Tick) {
         self.request(&[token], &[], now);
     }
 

@@ -6,7 +6,7 @@
 use super::by_token::ByToken;
 use super::ghost::Ghost;
 use super::queue::{Node, Nodes, Queue};
-use super::{EvictionPolicy, Tick, Token};
+use super::{EvictionPolicy, Predecessor, Tick, Token};
 use crate::index::BlockId;
 
 const SMALL_DIVISOR: usize = 10;
@@ -64,7 +64,7 @@ impl S3Fifo {
 }
 
 impl EvictionPolicy for S3Fifo {
-    fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token {
+    fn insert(&mut self, block: BlockId, fingerprint: u32, _after: Option<Predecessor>, now: Tick) -> Token {
         let token = self.nodes.insert(block, now);
         if self.ghost.take(fingerprint) {
             self.main.push(&mut self.nodes, token);

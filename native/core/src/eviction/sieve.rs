@@ -4,7 +4,7 @@
 
 use super::by_token::ByToken;
 use super::queue::{Node, Nodes, Queue};
-use super::{EvictionPolicy, Tick, Token};
+use super::{EvictionPolicy, Predecessor, Tick, Token};
 use crate::index::BlockId;
 
 const UNUSED: u8 = 0;
@@ -36,7 +36,7 @@ impl EvictionPolicy for Sieve {
         }
     }
 
-    fn insert(&mut self, block: BlockId, _fingerprint: u32, now: Tick) -> Token {
+    fn insert(&mut self, block: BlockId, _fingerprint: u32, _after: Option<Predecessor>, now: Tick) -> Token {
         let token = self.nodes.insert(block, now);
         self.marks.set(token, UNUSED);
         self.queue.push(&mut self.nodes, token);

@@ -6,7 +6,7 @@
 use super::by_token::ByToken;
 use super::queue::{Node, Nodes, Queue};
 use super::sketch::Sketch;
-use super::{EvictionPolicy, Tick, Token};
+use super::{EvictionPolicy, Predecessor, Tick, Token};
 use crate::index::BlockId;
 
 /// The window has this part of all blocks,
@@ -109,7 +109,7 @@ impl EvictionPolicy for TinyLfu {
         }
     }
 
-    fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token {
+    fn insert(&mut self, block: BlockId, fingerprint: u32, _after: Option<Predecessor>, now: Tick) -> Token {
         let token = self.nodes.insert(block, now);
         self.parts.set(token, Part::Window);
         self.fingerprints.set(token, fingerprint);
@@ -125,7 +125,7 @@ impl EvictionPolicy for TinyLfu {
         token
     }
 
-    fn present(&mut self, token: Token, _fingerprint: u32, now: Tick) {
+    fn present(&mut self, token: Token, _fingerprint: u32, _after: Option<Predecessor>, now: Tick) {
         // It was counted when it was asked for.
         if let Some(node) = self.nodes.get_mut(token) {
             node.set_used(now);

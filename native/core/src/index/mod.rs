@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use foldhash::quality::RandomState;
 
-use crate::eviction::{Tick, Token};
+use crate::eviction::{Kept, Tick, Token};
 use crate::pool::Slot;
 use crate::sync::{Mutex, MutexGuard};
 use block::{Block, Life, PART_BITS};
@@ -71,6 +71,17 @@ impl Index {
         {
             block.token = token;
         }
+    }
+
+    /// What a policy calls the block of this key, if one keeps it; it may be gone by the time that the caller looks.
+    pub(crate) fn kept(&self, key: &BlockKey) -> Option<Kept> {
+        let hash = self.hash(key);
+        let (at, mut part) = self.part_of(hash);
+        let (number, token) = part.kept(hash, key)?;
+        Some(Kept {
+            token,
+            block: BlockId::new(at, number),
+        })
     }
 
     /// Makes a whole block visible.

@@ -38,6 +38,12 @@ impl Part {
         Some((number, self.blocks.get_mut(number)?))
     }
 
+    /// The number of a block that a policy keeps, and its token.
+    pub(super) fn kept(&mut self, hash: u64, key: &BlockKey) -> Option<(u32, Token)> {
+        let (number, block) = self.find(hash, key)?;
+        (block.token != NO_TOKEN).then_some((number, block.token))
+    }
+
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Block> {
         self.blocks.get_mut(number)
     }

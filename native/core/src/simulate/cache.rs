@@ -1,7 +1,7 @@
 //! A cache of some blocks under one policy.
 
 use super::requests::{Request, Requests};
-use crate::eviction::{EvictionPolicy, PolicyKind, Token};
+use crate::eviction::{EvictionPolicy, Kept, PolicyKind, Predecessor, Token};
 use crate::index::BlockId;
 
 /// Hits of a cache of so many blocks under this policy; blocks of all prefixes that it had.
@@ -36,21 +36,38 @@ impl SimulatedCache {
     /// The blocks of the request that were hit; all of them are cached afterwards, as far as they fit.
     pub fn serve(&mut self, request: Request<'_>) -> usize {
         let hits = self.ask(request);
-        self.save(request.time_us, request.blocks.get(hits..).unwrap_or_default());
+        let (found, others) = request.blocks.split_at(hits);
+        self.save(request.time_us, found.last().copied(), others);
         hits
     }
 
-    /// Caches blocks, as far as they fit, also those that nobody asked for: an answer's.
-    pub fn save(&mut self, time_us: u64, blocks: &[u32]) {
+    /// Caches blocks that follow each other, and the first of them `after`, as far as they fit; also those that nobody asked
+    /// for: an answer's.
+    pub fn save(&mut self, time_us: u64, mut after: Option<u32>, blocks: &[u32]) {
         for block in blocks {
             let fingerprint = fingerprint(*block);
+            let predecessor = after.replace(*block).map(|after| self.predecessor(after));
             match self.tokens.get_mut(*block as usize) {
-                Some(Some(token)) => self.policy.present(*token, fingerprint, time_us),
-                Some(place) => *place = Some(self.policy.insert(BlockId(*block), fingerprint, time_us)),
+                Some(Some(token)) => self.policy.present(*token, fingerprint, predecessor, time_us),
+                Some(place) => {
+                    let id = BlockId(*block);
+                    *place = Some(self.policy.insert(id, fingerprint, predecessor, time_us));
+                }
                 None => {}
             }
         }
         self.shrink();
+    }
+
+    fn predecessor(&self, block: u32) -> Predecessor {
+        let token = self.tokens.get(block as usize).copied().flatten();
+        Predecessor {
+            fingerprint: fingerprint(block),
+            kept: token.map(|token| Kept {
+                token,
+                block: BlockId(block),
+            }),
+        }
     }
 
     /// The blocks of the request that are cached, of its first ones.

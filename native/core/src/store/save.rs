@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::space::Space;
 use super::{Hits, Store};
 use crate::error::{Error, ErrorKind, Result};
+use crate::eviction::Predecessor;
 use crate::index::{BlockId, BlockKey, Claim};
 use crate::pool::{PagePtr, Slot, SlotRecord, SlotState};
 use crate::space::SpaceId;
@@ -43,6 +44,8 @@ pub struct PageWriter {
     store: Arc<Store>,
     space: Arc<Space>,
     key: BlockKey,
+    /// The block before it in its chain.
+    after: Option<BlockKey>,
     block: BlockId,
     shard: u16,
     slot: Slot,
@@ -88,7 +91,10 @@ impl PageWriter {
             .fill(self.block, self.shard, self.slot, Instant::now())?;
         if filled.is_first {
             let (now, fingerprint) = (store.tick(), store.index.fingerprint(&self.key));
-            let token = self.space.policy.lock().insert(self.block, fingerprint, now);
+            let after = self.after.map(|key| store.predecessor(&key));
+            let mut policy = self.space.policy.lock();
+            let token = policy.insert(self.block, fingerprint, after, now);
+            drop(policy);
             self.space.counts.kept.fetch_add(1, Ordering::Relaxed);
             store.index.keep(self.block, token);
         }
@@ -119,9 +125,18 @@ impl Drop for PageWriter {
 impl Store {
     /// A page to save one shard of a block into, unless it is there already.
     ///
+    /// `after` is the hash of the block before it in its chain, which may come later; None where it is not known, and for the
+    /// first block of a prompt.
+    ///
     /// # Errors
     /// `Invalid` for a shard or hash that the space cannot have.
-    pub fn reserve(self: &Arc<Self>, space: SpaceId, shard: u32, hash: &[u8]) -> Result<Reserved> {
+    pub fn reserve(
+        self: &Arc<Self>,
+        space: SpaceId,
+        shard: u32,
+        hash: &[u8],
+        after: Option<&[u8]>,
+    ) -> Result<Reserved> {
         let space = self.spaces.get(space)?;
         let shards = space.shards.len();
         let Some(number) = u16::try_from(shard)
@@ -131,19 +146,12 @@ impl Store {
             let message = format!("shard {shard} does not exist: blocks of this namespace have {shards}");
             return Err(Error::new(ErrorKind::Invalid, message));
         };
-        if hash.len() != space.geometry.hash_bytes as usize {
-            let message = format!(
-                "a block hash has {} bytes, this namespace's have {}",
-                hash.len(),
-                space.geometry.hash_bytes
-            );
-            return Err(Error::new(ErrorKind::Invalid, message));
-        }
-        let key = BlockKey::new(space.id, hash);
-        let reserved = self.reserve_page(&space, number, key, Eviction::Allowed)?;
+        let key = space.block_key(hash)?;
+        let after = after.map(|hash| space.block_key(hash)).transpose()?;
+        let reserved = self.reserve_page(&space, number, key, after, Eviction::Allowed)?;
         // One shard of each block stands for all.
         if number == 0 && matches!(reserved, Reserved::Present) {
-            self.use_present(&space, &key);
+            self.use_present(&space, &key, after);
         }
         Ok(reserved)
     }
@@ -154,6 +162,7 @@ impl Store {
         space: &Arc<Space>,
         shard: u16,
         key: BlockKey,
+        after: Option<BlockKey>,
         eviction: Eviction,
     ) -> Result<Reserved> {
         let Some(pages) = space.shards.get(usize::from(shard)).copied() else {
@@ -205,6 +214,7 @@ impl Store {
             store: Arc::clone(self),
             space: Arc::clone(space),
             key,
+            after,
             block,
             shard,
             slot,
@@ -215,10 +225,20 @@ impl Store {
     }
 
     /// Tells the policy that an engine has used a block, which it offered to save.
-    fn use_present(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey) {
+    fn use_present(self: &Arc<Self>, space: &Arc<Space>, key: &BlockKey, after: Option<BlockKey>) {
         if let Some((token, _pin)) = self.pin_kept(space, key) {
             let fingerprint = self.index.fingerprint(key);
-            space.policy.lock().present(token, fingerprint, self.tick());
+            let after = after.map(|key| self.predecessor(&key));
+            let mut policy = space.policy.lock();
+            policy.present(token, fingerprint, after, self.tick());
+        }
+    }
+
+    /// The block of this key, as the policy wants to know it that keeps one that follows it.
+    fn predecessor(&self, key: &BlockKey) -> Predecessor {
+        Predecessor {
+            fingerprint: self.index.fingerprint(key),
+            kept: self.index.kept(key),
         }
     }
 

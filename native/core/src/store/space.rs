@@ -68,6 +68,21 @@ impl Space {
         }
     }
 
+    /// The key of a hash of this space.
+    pub(super) fn block_key(&self, hash: &[u8]) -> Result<BlockKey> {
+        let hash_bytes = self.geometry.hash_bytes;
+        if hash.len() == hash_bytes as usize {
+            return Ok(BlockKey::new(self.id, hash));
+        }
+        Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "a block hash has {} bytes, this namespace's have {hash_bytes}",
+                hash.len()
+            ),
+        ))
+    }
+
     /// The hash of a key of this space.
     pub(super) fn hash_of<'a>(&self, key: &'a BlockKey) -> &'a [u8] {
         key.hash

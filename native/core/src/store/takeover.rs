@@ -129,7 +129,10 @@ impl Store {
     fn keep(&self, found: &Found) -> Result<u64> {
         let space = self.spaces.get(found.space)?;
         let now = self.tick();
-        let token = space.policy.lock().insert(found.block, found.fingerprint, now);
+        let token = space
+            .policy
+            .lock()
+            .insert(found.block, found.fingerprint, None, now);
         space.counts.kept.fetch_add(1, Ordering::Relaxed);
         space.counts.blocks.fetch_add(1, Ordering::Relaxed);
         self.index.keep(found.block, token);

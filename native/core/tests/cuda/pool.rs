@@ -227,7 +227,7 @@ fn saved(daemon: &Daemon, memory: &DeviceMemory<'_>, copies: &CudaCopyEngine) ->
     let hashes: Vec<[u8; 32]> = (0..blocks).map(|_| rand::random()).collect();
     let mut writers: Vec<(u32, PageWriter)> = Vec::new();
     for (block, hash) in (0..blocks).zip(&hashes) {
-        let Reserved::Page(writer) = daemon.store.reserve(space, 0, hash).unwrap() else {
+        let Reserved::Page(writer) = daemon.store.reserve(space, 0, hash, None).unwrap() else {
             unreachable!("nobody else saves");
         };
         writers.push((block, writer));

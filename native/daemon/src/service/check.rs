@@ -75,6 +75,18 @@ pub(super) fn hash_count(packed: &[u8], hash_bytes: u32, joined: &Joined, most: 
     Ok(count)
 }
 
+/// What saved blocks follow: one hash for each of theirs, or nothing.
+pub(super) fn after(packed: &[u8], hashes: &[u8]) -> Answer<()> {
+    if packed.is_empty() || packed.len() == hashes.len() {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "after has {} bytes: as many as hashes, {}, or none are allowed",
+        packed.len(),
+        hashes.len()
+    )))
+}
+
 /// Refuses a cache group that the engine did not register.
 pub(super) fn group(group: u32, joined: &Joined) -> Answer<()> {
     if group == joined.group {

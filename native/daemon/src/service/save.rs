@@ -44,6 +44,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
             "{hashes} hashes and {ids} block ids: one id for each hash is allowed"
         )));
     }
+    check::after(&request.after, &request.hashes)?;
 
     let job = SaveJob {
         request_id: request.request_id,
@@ -51,6 +52,7 @@ pub(super) async fn save(daemon: &Arc<Daemon>, caller: Caller, request: SaveRequ
         space: joined.space,
         shard,
         hashes: request.hashes,
+        after: request.after,
         block_ids: request.block_ids,
         in_ring: request.in_ring,
         grant,

@@ -1,5 +1,6 @@
 //! One save: the engine's blocks into the cache.
 
+use std::iter;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,6 +24,8 @@ pub(crate) struct SaveJob {
     pub(crate) space: SpaceId,
     pub(crate) shard: u32,
     pub(crate) hashes: Bytes,
+    /// As many hashes, of the blocks that they follow, or nothing.
+    pub(crate) after: Bytes,
     pub(crate) block_ids: Vec<u32>,
     /// They are slots of the ring.
     pub(crate) in_ring: bool,
@@ -149,16 +152,19 @@ impl SaveBatches {
             space,
             shard,
             hashes,
+            after,
             block_ids,
             ..
         } = &self.job;
         let hash_bytes = self.job.registration.hash_bytes as usize;
-        let hashes = hashes.chunks(hash_bytes);
+        let after = after.chunks(hash_bytes).map(Some).chain(iter::repeat(None));
+        let hashes = hashes.chunks(hash_bytes).zip(after);
         let blocks = hashes.zip(block_ids).skip(batch * self.blocks).take(self.blocks);
         let mut writers = Vec::with_capacity(self.blocks.min(block_ids.len()));
         let (mut present, mut dropped) = (0, 0);
-        for (hash, &block) in blocks {
-            match self.store.reserve(*space, *shard, hash)? {
+        for ((hash, after), &block) in blocks {
+            let after = after.filter(|after| *after != hash);
+            match self.store.reserve(*space, *shard, hash, after)? {
                 Reserved::Page(writer) => writers.push((block, writer)),
                 Reserved::Present | Reserved::InFlight => present += 1,
                 Reserved::NoSpace => dropped += 1,

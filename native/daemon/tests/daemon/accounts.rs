@@ -27,7 +27,7 @@ fn nonzero(values: BTreeMap<String, u64>) -> Vec<(String, u64)> {
     values.into_iter().filter(|(_, value)| *value > 0).collect()
 }
 
-async fn release(engine: &mut Engine, lease_id: u64) {
+pub(crate) async fn release(engine: &mut Engine, lease_id: u64) {
     let request = ReleaseRequest {
         session_id: engine.scheduler.id(),
         lease_ids: vec![lease_id],

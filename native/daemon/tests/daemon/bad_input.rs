@@ -166,6 +166,16 @@ async fn saves() {
         .save_error(|request| request.block_ids = (0..16_385).collect())
         .await;
     says(&error, Code::ResourceExhausted, &["16385", "16384"]);
+    for bytes in [1, 32, 63, 96] {
+        let error = scene
+            .save_error(|request| request.after = vec![0; bytes].into())
+            .await;
+        says(
+            &error,
+            Code::InvalidArgument,
+            &["after", &format!("{bytes} bytes"), "64"],
+        );
+    }
     let error = scene.save_error(|request| request.point = Some(0)).await;
     says(&error, Code::InvalidArgument, &["point = 0", "registered 0"]);
     let error = scene.save_error(|request| request.grant = None).await;

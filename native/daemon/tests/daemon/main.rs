@@ -12,6 +12,7 @@ mod support;
 mod accounts;
 mod bad_input;
 mod cancelled_operations;
+mod chains;
 mod copy_failure;
 mod drain;
 mod events;

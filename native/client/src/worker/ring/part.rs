@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pegaflow_proto::v1::{LoadRequest, SaveRequest};
 use tokio::task::JoinSet;
 use tonic::{Response, Status};
@@ -14,14 +15,21 @@ use super::transfer::RingTransfer;
 impl RingTransfer {
     /// Saves what `request` names as blocks; it returns when no part is under way any more.
     pub(in crate::worker) async fn save(self: Arc<Self>, mut request: SaveRequest) -> Outcome {
-        let (blocks, hashes) = (std::mem::take(&mut request.block_ids), request.hashes.clone());
+        let blocks = std::mem::take(&mut request.block_ids);
+        let (hashes, after) = (request.hashes.clone(), request.after.clone());
         let hash_bytes = request.hash_bytes as usize;
         request.in_ring = true;
         let (mut parts, mut first) = (JoinSet::new(), 0);
         for blocks in blocks.chunks(self.ring.part_pages) {
             let end = first + blocks.len();
+            let bytes = first * hash_bytes..end * hash_bytes;
             let part = SaveRequest {
-                hashes: hashes.slice(first * hash_bytes..end * hash_bytes),
+                hashes: hashes.slice(bytes.clone()),
+                after: if after.is_empty() {
+                    Bytes::new()
+                } else {
+                    after.slice(bytes)
+                },
                 ..request.clone()
             };
             parts.spawn(Arc::clone(&self).save_part(part, blocks.to_vec()));

@@ -4,24 +4,24 @@ use std::collections::VecDeque;
 
 use hashbrown::HashTable;
 
-use crate::eviction::Token;
-use crate::index::BlockId;
+use crate::eviction::Kept;
 
-/// The block before an expected one in its chain, when it was kept.
+/// The block that comes after an expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parent {
-    pub(super) token: Token,
-    /// What the token has to name still.
-    pub(super) block: BlockId,
+pub(super) enum Next {
+    /// By its fingerprint: expected, too.
+    Expected(u32),
+    /// It came first.
+    Kept(Kept),
 }
 
 /// What is known of an expected block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     fingerprint: u32,
-    pub(super) parent: Option<Parent>,
-    /// The fingerprint of the block that comes after it.
-    pub(super) next: Option<u32>,
+    /// The block before it in its chain, when that was kept.
+    pub(super) parent: Option<Kept>,
+    pub(super) next: Option<Next>,
 }
 
 /// The expected blocks, the first asked for forgotten first.
@@ -33,20 +33,13 @@ pub(super) struct Expected {
 
 impl Expected {
     /// A block is expected, among at most `most`.
-    pub(super) fn insert(
-        &mut self,
-        fingerprint: u32,
-        parent: Option<Parent>,
-        next: Option<u32>,
-        most: usize,
-    ) {
+    pub(super) fn insert(&mut self, fingerprint: u32, parent: Option<Kept>, next: Option<Next>, most: usize) {
         let place = Place {
             fingerprint,
             parent,
             next,
         };
-        let is_same = |known: &Place| known.fingerprint == fingerprint;
-        match self.places.find_mut(hash(fingerprint), is_same) {
+        match self.find_mut(fingerprint) {
             Some(known) => *known = place,
             None => {
                 self.places
@@ -69,11 +62,24 @@ impl Expected {
     }
 
     /// The block before this one has come.
-    pub(super) fn set_parent(&mut self, fingerprint: u32, parent: Parent) {
-        let is_same = |known: &Place| known.fingerprint == fingerprint;
-        if let Some(known) = self.places.find_mut(hash(fingerprint), is_same) {
+    pub(super) fn set_parent(&mut self, fingerprint: u32, parent: Kept) {
+        if let Some(known) = self.find_mut(fingerprint) {
             known.parent = Some(parent);
         }
+    }
+
+    /// The block after this one has come first: this one is expected in any case, among at most `most`.
+    pub(super) fn set_next(&mut self, fingerprint: u32, next: Kept, most: usize) {
+        let next = Some(Next::Kept(next));
+        match self.find_mut(fingerprint) {
+            Some(known) => known.next = next,
+            None => self.insert(fingerprint, None, next, most),
+        }
+    }
+
+    fn find_mut(&mut self, fingerprint: u32) -> Option<&mut Place> {
+        self.places
+            .find_mut(hash(fingerprint), |known| known.fingerprint == fingerprint)
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

@@ -15,12 +15,12 @@ mod hazard;
 mod node;
 mod recency;
 
-use super::{EvictionPolicy, Tick, Token};
+use super::{EvictionPolicy, Kept, Predecessor, Tick, Token};
 use crate::index::BlockId;
 use age::{moment, tick};
 use class::{Class, Tail, Tails};
 use cohort::Cohorts;
-use expected::{Expected, Parent};
+use expected::{Expected, Next};
 use ghosts::{Ghosts, Memory};
 use hazard::Hazards;
 use node::{List, NONE, Node, Nodes, Place};
@@ -211,14 +211,8 @@ impl Density {
 
     /// The blocks of a request that were not found: they are expected, behind the last that was.
     fn miss(&mut self, last: Option<Token>, misses: &[u32], memories: &[Option<Memory>], tail: Tail) {
-        let most = (self.kept / BLOCKS_PER_EXPECTED).max(FEW_EXPECTED);
-        let block = |token| self.nodes.get(token).map(|node| node.block);
-        let mut parent = last.and_then(|token| {
-            Some(Parent {
-                token,
-                block: block(token)?,
-            })
-        });
+        let most = self.most_expected();
+        let mut parent = last.and_then(|token| self.kept(token));
         for (number, (fingerprint, memory)) in misses.iter().zip(memories).enumerate() {
             let class = match memory {
                 Some(memory) => {
@@ -238,31 +232,52 @@ impl Density {
                 },
             );
             if number < most {
-                let next = misses.get(number + 1).copied();
+                let next = misses.get(number + 1).copied().map(Next::Expected);
                 self.expected.insert(*fingerprint, parent.take(), next, most);
             }
         }
         self.uses += misses.len();
     }
 
-    /// Takes an expected block's place in its chain.
-    fn chain(&mut self, token: Token, fingerprint: u32) {
-        let Some(place) = self.expected.take(fingerprint) else {
+    fn most_expected(&self) -> usize {
+        (self.kept / BLOCKS_PER_EXPECTED).max(FEW_EXPECTED)
+    }
+
+    /// What names a block also when its token may name another.
+    fn kept(&self, token: Token) -> Option<Kept> {
+        let block = self.nodes.get(token)?.block;
+        Some(Kept { token, block })
+    }
+
+    /// Whether the block is still there.
+    fn is_kept(&self, kept: &Kept) -> bool {
+        self.nodes
+            .get(kept.token)
+            .is_some_and(|node| node.block == kept.block && node.place() != Place::Gone)
+    }
+
+    /// Gives a block that came its place in its chain, as far as that is known from who saved it, or from who asked for it.
+    fn chain(&mut self, token: Token, fingerprint: u32, after: Option<Predecessor>) {
+        let (place, Some(own)) = (self.expected.take(fingerprint), self.kept(token)) else {
             return;
         };
-        let Some(block) = self.nodes.get(token).map(|node| node.block) else {
-            return;
-        };
-        let parent = place.parent.filter(|parent| {
-            self.nodes
-                .get(parent.token)
-                .is_some_and(|node| node.block == parent.block)
-        });
-        if let Some(parent) = parent {
-            self.adopt(token, parent.token);
+        let parents = [
+            after.and_then(|after| after.kept),
+            place.and_then(|place| place.parent),
+        ];
+        let parent = parents.into_iter().flatten().find(|parent| self.is_kept(parent));
+        match (parent, after) {
+            (Some(parent), _) => self.adopt(token, parent.token),
+            (None, Some(after)) => {
+                let most = self.most_expected();
+                self.expected.set_next(after.fingerprint, own, most);
+            }
+            (None, None) => {}
         }
-        if let Some(next) = place.next {
-            self.expected.set_parent(next, Parent { token, block });
+        match place.and_then(|place| place.next) {
+            Some(Next::Kept(next)) if self.is_kept(&next) => self.adopt(next.token, token),
+            Some(Next::Expected(next)) => self.expected.set_parent(next, own),
+            Some(Next::Kept(_)) | None => {}
         }
     }
 
@@ -373,7 +388,7 @@ impl EvictionPolicy for Density {
         self.tidy();
     }
 
-    fn insert(&mut self, block: BlockId, fingerprint: u32, now: Tick) -> Token {
+    fn insert(&mut self, block: BlockId, fingerprint: u32, after: Option<Predecessor>, now: Tick) -> Token {
         self.see(now);
         let memory = self.ghosts.take(fingerprint, self.now).unwrap_or_else(|| {
             self.cohorts.join(Class::UNANNOUNCED, self.now, &mut self.hazards);
@@ -386,11 +401,11 @@ impl EvictionPolicy for Density {
         let token = self.nodes.insert(block, memory.class, memory.used);
         self.fresh.push(&mut self.nodes, token);
         self.limit_fresh();
-        self.chain(token, fingerprint);
+        self.chain(token, fingerprint, after);
         token
     }
 
-    fn present(&mut self, token: Token, fingerprint: u32, now: Tick) {
+    fn present(&mut self, token: Token, fingerprint: u32, after: Option<Predecessor>, now: Tick) {
         self.see(now);
         let tail = match self.ghosts.take(fingerprint, self.now) {
             Some(memory) => {
@@ -404,7 +419,7 @@ impl EvictionPolicy for Density {
                 .tail(),
         };
         self.use_again(token, tail);
-        self.chain(token, fingerprint);
+        self.chain(token, fingerprint, after);
     }
 
     fn remove(&mut self, token: Token, fingerprint: u32) {

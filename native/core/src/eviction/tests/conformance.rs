@@ -4,20 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::eviction::{EvictionPolicy, MAX_POLICY_BASE_BYTES, MAX_POLICY_BYTES, PolicyKind, Token};
+use crate::eviction::{
+    EvictionPolicy, Kept, MAX_POLICY_BASE_BYTES, MAX_POLICY_BYTES, PolicyKind, Predecessor, Token,
+};
 use crate::index::BlockId;
 
 #[derive(Debug, Clone)]
 enum Step {
     Insert {
         fingerprint: u32,
+        after: Option<After>,
     },
     /// In any order: also in one that no chain of blocks has.
     Request {
         hits: Vec<prop::sample::Index>,
         misses: Vec<u32>,
     },
-    Present(prop::sample::Index),
+    Present {
+        which: prop::sample::Index,
+        after: Option<After>,
+    },
     /// Time goes by.
     Wait(u64),
     Remove(prop::sample::Index),
@@ -27,16 +33,36 @@ enum Step {
     },
 }
 
+/// A block that another is said to follow, of all that were ever kept: also itself, one that follows it, or one that is gone.
+#[derive(Debug, Clone)]
+struct After {
+    fingerprint: u32,
+    kept: Option<prop::sample::Index>,
+}
+
+fn after() -> impl Strategy<Value = Option<After>> {
+    let after = (0..50_u32, any::<Option<prop::sample::Index>>());
+    prop::option::of(after.prop_map(|(fingerprint, kept)| After { fingerprint, kept }))
+}
+
+fn predecessor(after: &After, ever_kept: &[Kept]) -> Predecessor {
+    let kept = after.kept.filter(|_| !ever_kept.is_empty());
+    Predecessor {
+        fingerprint: after.fingerprint,
+        kept: kept.map(|which| ever_kept[which.index(ever_kept.len())]),
+    }
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         // Few fingerprints, so that blocks come back.
-        5 => (0..50_u32).prop_map(|fingerprint| Step::Insert { fingerprint }),
+        5 => (0..50_u32, after()).prop_map(|(fingerprint, after)| Step::Insert { fingerprint, after }),
         6 => (
             prop::collection::vec(any::<prop::sample::Index>(), 0..6),
             prop::collection::vec(0..50_u32, 0..6),
         )
             .prop_map(|(hits, misses)| Step::Request { hits, misses }),
-        1 => any::<prop::sample::Index>().prop_map(Step::Present),
+        1 => (any::<prop::sample::Index>(), after()).prop_map(|(which, after)| Step::Present { which, after }),
         1 => (0..40_u32).prop_map(|doublings| Step::Wait(1 << doublings)),
         1 => any::<prop::sample::Index>().prop_map(Step::Remove),
         4 => (0..4_u32).prop_map(|pinned| Step::Evict { pinned }),
@@ -50,14 +76,14 @@ fn fingerprint(block: u32) -> u32 {
 }
 
 /// What is kept: by block its token and fingerprint.
-type Kept = BTreeMap<BlockId, (Token, u32)>;
+type Tokens = BTreeMap<BlockId, (Token, u32)>;
 
-fn nth(kept: &Kept, which: &prop::sample::Index) -> Option<BlockId> {
+fn nth(kept: &Tokens, which: &prop::sample::Index) -> Option<BlockId> {
     (!kept.is_empty()).then(|| *kept.keys().nth(which.index(kept.len())).unwrap())
 }
 
 /// Proposes four times for each kept block: all of them have to come.
-fn check_all_are_proposed(policy: &mut dyn EvictionPolicy, kept: &Kept) -> Result<(), TestCaseError> {
+fn check_all_are_proposed(policy: &mut dyn EvictionPolicy, kept: &Tokens) -> Result<(), TestCaseError> {
     let proposed: BTreeSet<_> = (0..4 * kept.len()).filter_map(|_| policy.victim()).collect();
     prop_assert_eq!(proposed, kept.keys().copied().collect::<BTreeSet<_>>());
     Ok(())
@@ -65,14 +91,17 @@ fn check_all_are_proposed(policy: &mut dyn EvictionPolicy, kept: &Kept) -> Resul
 
 fn run(kind: PolicyKind, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut policy = kind.build();
-    let mut kept = Kept::new();
+    let mut kept = Tokens::new();
+    let mut ever_kept = Vec::new();
     let mut now = 0;
     for (number, step) in (0_u32..).zip(steps) {
         now += 1;
         match step {
-            Step::Insert { fingerprint } => {
+            Step::Insert { fingerprint, after } => {
                 let block = BlockId(number);
-                let token = policy.insert(block, fingerprint, now);
+                let after = after.map(|after| predecessor(&after, &ever_kept));
+                let token = policy.insert(block, fingerprint, after, now);
+                ever_kept.push(Kept { token, block });
                 prop_assert!(kept.values().all(|(taken, _)| *taken != token), "a token twice");
                 kept.insert(block, (token, fingerprint));
             }
@@ -84,10 +113,11 @@ fn run(kind: PolicyKind, steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
                 policy.request(&tokens, &misses, now);
             }
-            Step::Present(which) => {
+            Step::Present { which, after } => {
                 if let Some(block) = nth(&kept, &which) {
                     let (token, fingerprint) = kept[&block];
-                    policy.present(token, fingerprint, now);
+                    let after = after.map(|after| predecessor(&after, &ever_kept));
+                    policy.present(token, fingerprint, after, now);
                 }
             }
             Step::Wait(time) => now += time,
@@ -160,7 +190,10 @@ fn victims(kind: PolicyKind) -> Vec<BlockId> {
         policy.request(&hits, misses, now * 100_000);
         for block in misses {
             if !tokens.contains_key(block) {
-                tokens.insert(*block, policy.insert(BlockId(*block), *block, now * 100_000));
+                tokens.insert(
+                    *block,
+                    policy.insert(BlockId(*block), *block, None, now * 100_000),
+                );
             }
         }
         while policy.len() > 200 {
@@ -186,14 +219,14 @@ fn no_policy_takes_more_than_its_bytes_a_block() {
             let mut policy = kind.build();
             let mut tokens = Vec::new();
             for block in 0..blocks {
-                tokens.push(policy.insert(BlockId(block), fingerprint(block), u64::from(block)));
+                tokens.push(policy.insert(BlockId(block), fingerprint(block), None, u64::from(block)));
             }
             // A cache that has been full for long: each block was replaced.
             for block in blocks..4 * blocks {
                 policy.request(&[], &[fingerprint(block)], u64::from(block));
                 let victim = policy.victim().unwrap();
                 policy.remove(tokens[victim.0 as usize], fingerprint(victim.0));
-                tokens.push(policy.insert(BlockId(block), fingerprint(block), u64::from(block)));
+                tokens.push(policy.insert(BlockId(block), fingerprint(block), None, u64::from(block)));
             }
             let bytes = policy.memory_bytes().saturating_sub(MAX_POLICY_BASE_BYTES);
             let bytes = bytes.div_ceil(policy.len());
@@ -213,7 +246,10 @@ fn what_was_just_saved_is_not_the_next_to_go() {
         let mut tokens = BTreeMap::new();
         for block in 0..2000 {
             let now = u64::from(block) * 10_000;
-            tokens.insert(block, policy.insert(BlockId(block), fingerprint(block), now));
+            tokens.insert(
+                block,
+                policy.insert(BlockId(block), fingerprint(block), None, now),
+            );
             while policy.len() > 200 {
                 let victim = policy.victim().unwrap();
                 assert_ne!(victim, BlockId(block), "{}", kind.name());
@@ -230,7 +266,7 @@ fn what_came_late_is_not_taken_for_cold() {
     for kind in PolicyKind::ALL {
         let mut policy = kind.build();
         for block in 0..100 {
-            policy.insert(BlockId(block), fingerprint(block), HOUR + u64::from(block));
+            policy.insert(BlockId(block), fingerprint(block), None, HOUR + u64::from(block));
             let coldest = policy.coldest().unwrap();
             assert!(coldest > HOUR - SECOND, "{}: {coldest}", kind.name());
         }
@@ -242,7 +278,7 @@ fn a_policy_that_nothing_has_to_leave_takes_no_more_over_time() {
     for kind in PolicyKind::ALL {
         let mut policy = kind.build();
         let tokens: Vec<_> = (0..100)
-            .map(|block| policy.insert(BlockId(block), fingerprint(block), 0))
+            .map(|block| policy.insert(BlockId(block), fingerprint(block), None, 0))
             .collect();
         for second in 0..200_000 {
             let first = (second * 7 % 95) as usize;

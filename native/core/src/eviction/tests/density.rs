@@ -43,7 +43,7 @@ impl Cache {
         self.policy.request(&hits, &fingerprints, self.now);
         for block in misses {
             match self.tokens.get(block) {
-                Some(token) => self.policy.present(*token, fingerprint(*block), self.now),
+                Some(token) => self.policy.present(*token, fingerprint(*block), None, self.now),
                 None => self.insert(*block),
             }
         }
@@ -58,7 +58,9 @@ impl Cache {
     }
 
     fn insert(&mut self, block: u32) {
-        let token = self.policy.insert(BlockId(block), fingerprint(block), self.now);
+        let token = self
+            .policy
+            .insert(BlockId(block), fingerprint(block), None, self.now);
         self.tokens.insert(block, token);
     }
 
@@ -153,7 +155,7 @@ fn blocks_of_a_take_over_go_oldest_first_until_something_is_known() {
     for block in 0..100 {
         let token = cache
             .policy
-            .insert(BlockId(block), fingerprint(block), u64::from(block));
+            .insert(BlockId(block), fingerprint(block), None, u64::from(block));
         cache.tokens.insert(block, token);
     }
     let gone: Vec<_> = (0..50).map(|_| cache.evict()).collect();

@@ -17,7 +17,7 @@ proptest! {
             match tokens.get(&block) {
                 Some(token) => policy.request(&[*token], &[], now),
                 None => {
-                    tokens.insert(block, policy.insert(BlockId(block), 0, now));
+                    tokens.insert(block, policy.insert(BlockId(block), 0, None, now));
                 }
             }
             last_use.insert(block, now);

@@ -20,7 +20,7 @@ impl Cache {
     fn insert(&mut self, block: u32) {
         let at = block as usize;
         self.tokens.resize(self.tokens.len().max(at + 1), None);
-        self.tokens[at] = Some(self.policy.insert(BlockId(block), block, 0));
+        self.tokens[at] = Some(self.policy.insert(BlockId(block), block, None, 0));
     }
 
     fn touch(&mut self, block: u32) {

@@ -15,7 +15,12 @@ fn worst_bytes(policy: PolicyKind, shards: u16) -> u64 {
     let mut worst = 0;
     for block in 0..300_000 / u32::from(shards) {
         insert(&index, key(block), shards, block * u32::from(shards));
-        policy.insert(BlockId(block), block.wrapping_mul(0x9e37_79b9), u64::from(block));
+        policy.insert(
+            BlockId(block),
+            block.wrapping_mul(0x9e37_79b9),
+            None,
+            u64::from(block),
+        );
         if block > 20_000 && block % 1000 == 0 {
             let bytes = (index.memory_bytes() + policy.memory_bytes()) as u64;
             worst = worst.max(bytes.div_ceil(u64::from(block + 1) * u64::from(shards)));

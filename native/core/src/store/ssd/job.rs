@@ -30,7 +30,7 @@ impl Job {
         let space = store.spaces.at(key.space).map_err(|_| Failure::Failed)?;
         let mut writers = Vec::with_capacity(space.shards.len());
         for shard in 0..space.shards.len() {
-            let reserved = store.reserve_page(&space, shard as u16, *key, eviction);
+            let reserved = store.reserve_page(&space, shard as u16, *key, None, eviction);
             match reserved.map_err(|_| Failure::Failed)? {
                 Reserved::Page(writer) => writers.push(writer),
                 Reserved::NoSpace => return Err(Failure::NoRoom),

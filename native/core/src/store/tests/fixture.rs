@@ -123,7 +123,7 @@ impl Fixture {
     }
 
     pub(crate) fn reserve(&self, space: SpaceId, shard: u32, hash: &Hash) -> Reserved {
-        self.store.reserve(space, shard, hash).unwrap()
+        self.store.reserve(space, shard, hash, None).unwrap()
     }
 
     /// A page to fill; panics when there is none.

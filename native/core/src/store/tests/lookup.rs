@@ -104,7 +104,8 @@ fn short_hashes_are_told_apart_by_their_own_bytes() {
         .unwrap();
     let hashes = random_bytes(8 * 20);
     for hash in hashes.chunks(8) {
-        let crate::store::Reserved::Page(writer) = fixture.store.reserve(space, 0, hash).unwrap() else {
+        let crate::store::Reserved::Page(writer) = fixture.store.reserve(space, 0, hash, None).unwrap()
+        else {
             panic!("no page")
         };
         writer.page().write(&[hash[0]; 4096]);

@@ -116,15 +116,23 @@ fn shards_hashes_and_spaces_that_do_not_exist_are_refused() {
     let fixture = Fixture::new(4 * MIB);
     let other = Fixture::new(4 * MIB);
     let space = fixture.space(&[4096, 4096]);
-    let shard = fixture.store.reserve(space, 2, &random_hash()).unwrap_err();
+    let shard = fixture.store.reserve(space, 2, &random_hash(), None).unwrap_err();
     assert_eq!(shard.kind(), ErrorKind::Invalid);
     assert!(shard.message().contains("shard 2"), "{shard}");
     assert_eq!(
-        fixture.store.reserve(space, 0, &[1; 31]).unwrap_err().kind(),
+        fixture
+            .store
+            .reserve(space, 0, &[1; 31], None)
+            .unwrap_err()
+            .kind(),
         ErrorKind::Invalid
     );
     assert_eq!(
-        other.store.reserve(space, 0, &random_hash()).unwrap_err().kind(),
+        other
+            .store
+            .reserve(space, 0, &random_hash(), None)
+            .unwrap_err()
+            .kind(),
         ErrorKind::NotFound
     );
     assert_eq!(

@@ -239,6 +239,7 @@ impl Worker {
             grant: Some(message(grant)),
             point: None,
             in_ring: false,
+            after: Bytes::new(),
         }
     }
 

@@ -144,7 +144,7 @@ fn check_whole_pool(store: &Arc<Store>) {
     };
     let slabs = store.space(key, geometry(&[MIB])).unwrap();
     let writers: Vec<_> = (0..POOL_BYTES / MIB)
-        .map(|_| store.reserve(slabs, 0, &random_hash()).unwrap())
+        .map(|_| store.reserve(slabs, 0, &random_hash(), None).unwrap())
         .collect();
     let is_page = |reserved: &Reserved| matches!(reserved, Reserved::Page(_));
     assert!(writers.iter().all(is_page), "pages are lost");
