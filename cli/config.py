@@ -78,7 +78,7 @@ def init(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path, replace=force) as target:
-            target.write(as_toml(loaded).encode())
+            target.write(as_toml(loaded).encode(errors="surrogateescape"))
     except FileExistsError as error:
         raise PegaflowError(f"{path} exists; --force overwrites it") from error
     except OSError as error:

@@ -21,5 +21,10 @@ def confirm(context: AppContext, what: str, name: str, *, yes: bool) -> None:
     if not context.stdin.isatty():
         raise ConfigError(f"{what}; standard input is no terminal to confirm it at: give --yes")
     prompt(context, f"{what}. Type {name} to do it: ")
-    if context.stdin.readline().strip() != name:
+    if _typed(context.stdin.readline().strip()) != _typed(name):
         raise PegaflowError(f"{name} was not typed; nothing was changed")
+
+
+def _typed(text: str) -> bytes:
+    """The bytes of ``text``, whatever the locale made of them."""
+    return text.encode(errors="surrogateescape")

@@ -1,11 +1,14 @@
 """All that commands reach outside of themselves; tests replace it whole."""
 
+import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from pegaflow.cli.escapes import ESCAPED
 
 if TYPE_CHECKING:
     from pegaflow.client import Client
@@ -37,8 +40,13 @@ def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     os.execvpe(argv[0], list(argv), dict(environ))
 
 
-def _open(stream: TextIO | None) -> TextIO:
-    """The stream, or one that takes all, for a process that was started without it."""
+def _open(stream: TextIO | None, errors: str = ESCAPED) -> TextIO:
+    """The stream, or one that takes all, for a process that was started without it.
+
+    What its encoding does not have, as in names of files, is escaped.
+    """
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors=errors)
     return stream or Path(os.devnull).open("r+", encoding="utf-8")
 
 
@@ -46,7 +54,7 @@ def _open(stream: TextIO | None) -> TextIO:
 class AppContext:
     """The streams, the environment and the operations of the outside world."""
 
-    stdin: TextIO = field(default_factory=lambda: _open(sys.stdin))
+    stdin: TextIO = field(default_factory=lambda: _open(sys.stdin, "surrogateescape"))
     """Where a confirmation is typed."""
     stdout: TextIO = field(default_factory=lambda: _open(sys.stdout))
     """Results, and nothing else."""

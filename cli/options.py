@@ -9,6 +9,7 @@ import typer
 from pegaflow.config import SETTINGS
 from pegaflow.config.kinds import SWITCH
 from pegaflow.errors import ConfigError
+from pegaflow.file_names import NAME_FORM, local_name
 from pegaflow.printable import quoted
 from pegaflow.units import AMOUNT_FORM, SIZE_FORM, parse_amount, parse_duration, parse_size
 
@@ -93,7 +94,10 @@ def amount_field(option: str, text: str) -> dict[str, float]:
 
 def path_field(option: str, text: str) -> str:
     """The path of an option or argument, which must not depend on where the command is run."""
-    path = Path(text).expanduser()
+    try:
+        path = Path(local_name(text)).expanduser()
+    except ValueError as error:
+        raise ConfigError(f"{option} {text!r} cannot be used; allowed: {NAME_FORM}") from error
     if not path.is_absolute():
         raise ConfigError(f"{option} {text!r} cannot be used; allowed: a path from / on")
     return str(path)

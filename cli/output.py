@@ -1,6 +1,5 @@
 """The only writer of results, to standard output, and of messages, to standard error."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pegaflow.cli.context import AppContext
+from pegaflow.cli.escapes import ESCAPED
 from pegaflow.errors import PegaflowError
+from pegaflow.file_names import daemon_json
 from pegaflow.printable import printable
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def columns(context: AppContext) -> int | None:
 
 def write_json(context: AppContext, name: str, document: Mapping[str, Any]) -> None:
     """A result as one JSON line; ``pegaflow/schemas/<name>.schema.json`` describes it."""
-    write_line(context, json.dumps({"schema": f"pegaflow.{name}/1", **document}))
+    text = daemon_json({"schema": f"pegaflow.{name}/1", **document})
+    write_line(context, text.encode("ascii", ESCAPED).decode("ascii"))
 
 
 def write_tables(context: AppContext, tables: Iterable["Table"]) -> None:

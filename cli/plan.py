@@ -16,6 +16,7 @@ from pegaflow.cli.plan_text import document, tables
 from pegaflow.cli.trace.options import MOST_BLOCK_TOKENS
 from pegaflow.cli.trace_reading import notes, reading_progress
 from pegaflow.errors import ConfigError
+from pegaflow.file_names import shown_name
 from pegaflow.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def plan(
     planned = make_plan(recorded, sizes, policy, instances, sorted(set(ssd_blocks or [])), worth)
     if plot is not None:
         with whole_file(plot, replace=True) as file:
-            file.write(picture(planned, f"Blocks hit of {trace.name}", plot))
+            file.write(picture(planned, f"Blocks hit of {shown_name(trace.name)}", plot))
     notes(context, recorded)
     if json:
         write_json(context, "plan", document(recorded, token, planned, worth, break_even))

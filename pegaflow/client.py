@@ -1,6 +1,5 @@
 """Talks to a daemon: over its socket, and over HTTP at the address that the socket gives."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pegaflow import _native
 from pegaflow.document import parse
 from pegaflow.errors import CallTimeout, Unreachable, clause
+from pegaflow.file_names import daemon_json
 from pegaflow.models import Status, Stopped
 from pegaflow.native import interruptible, translated
 from pegaflow.operation import Operation
@@ -52,7 +52,7 @@ class Client:
         ``CallTimeout`` is raised when the daemon gives no sign of life for ``timeout_s`` seconds;
         the operation itself may take longer.
         """
-        request = json.dumps({"operation": name, **fields})
+        request = daemon_json({"operation": name, **fields})
         with translated():
             native = interruptible(lambda: _native.Operation(self.socket, request, self.timeout_s))
         return Operation(native)

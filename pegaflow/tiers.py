@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pegaflow.errors import ConfigError, PegaflowError
+from pegaflow.file_names import daemon_name
 from pegaflow.models import SsdPath, Status
 
 TIERS: Final = ("memory", "ssd")
@@ -62,7 +63,7 @@ def parts_of(
         )
     names = ", ".join(part.name for part in found)
     if path is not None:
-        found = [part for part in found if part.path == path]
+        found = [part for part in found if part.path == daemon_name(path)]
         if not found:
             raise ConfigError(f"path {path} is none of the ssd tier's; allowed: {names}")
     if single and len(found) > 1:

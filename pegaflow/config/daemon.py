@@ -1,7 +1,6 @@
 """What the native daemon is given: the settings with every ``auto`` that Python resolves."""
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -9,6 +8,7 @@ from pegaflow.config.kinds import AUTO, NONE
 from pegaflow.config.load import Loaded
 from pegaflow.config.pool import auto_pool
 from pegaflow.config.ssd import SsdPath, SsdPaths
+from pegaflow.file_names import daemon_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class DaemonConfig:
 
     def to_json(self) -> str:
         """The JSON that the native core reads."""
-        return json.dumps(dataclasses.asdict(self))
+        return daemon_json(dataclasses.asdict(self))
 
 
 def _text(seconds: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pegaflow.config.locations import SOCKET_MAX_BYTES
 from pegaflow.config.ssd import SSD_FORM, SsdPaths
+from pegaflow.file_names import NAME_FORM, local_name
 from pegaflow.units import DURATION_FORM, SIZE_FORM, parse_duration, parse_size
 
 AUTO: Final = "auto"
@@ -97,9 +98,9 @@ def _positive_duration(text: str) -> float:
 
 
 def _path(text: str) -> str:
-    if not text.strip() or "\0" in text:
+    if not text.strip():
         raise ValueError(text)
-    return str(Path(text).expanduser().absolute())
+    return local_name(str(Path(text).expanduser().absolute()))
 
 
 def _socket_path(text: str) -> str:
@@ -113,7 +114,7 @@ def _endpoint(text: str) -> str:
     url = text.strip().removesuffix("/")
     scheme, found, rest = url.partition("://")
     address, _, path = rest.partition("/")
-    if not found or scheme not in ("http", "https") or re.search(r"[?#\s]", path):
+    if not found or scheme not in ("http", "https") or re.search(r"[^!-~]|[?#]", path):
         raise ValueError(text)
     # The port of https is known.
     _address(address if scheme == "http" or _has_port(address) else f"{address}:443")
@@ -133,8 +134,8 @@ def _address(text: str) -> str:
 
 SIZE: Final = Kind("SIZE", SIZE_FORM, _positive_size)
 DURATION: Final = Kind("DURATION", DURATION_FORM, _positive_duration)
-PATH: Final = Kind("PATH", "a path", _path)
-SOCKET_PATH: Final = Kind("PATH", f"a path of at most {SOCKET_MAX_BYTES} bytes", _socket_path)
+PATH: Final = Kind("PATH", NAME_FORM, _path)
+SOCKET_PATH: Final = Kind("PATH", f"{NAME_FORM}, at most {SOCKET_MAX_BYTES} bytes", _socket_path)
 ADDRESS: Final = Kind("HOST:PORT", "host:port such as 127.0.0.1:9091", _address)
 ENDPOINT: Final = Kind(
     "URL", "http://host:port such as http://127.0.0.1:4317, or https://host", _endpoint

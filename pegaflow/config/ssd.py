@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pegaflow.file_names import local_name
 from pegaflow.units import parse_size
 
 SSD_FORM: Final = (
@@ -31,9 +32,9 @@ class SsdPath:
         path, equals, size = text.strip().rpartition("=")
         directory = Path(path).expanduser()
         capacity_bytes = parse_size(size)
-        if not equals or not directory.is_absolute() or "\0" in path or capacity_bytes == 0:
+        if not equals or not directory.is_absolute() or capacity_bytes == 0:
             raise ValueError(text)
-        return cls(str(directory), capacity_bytes)
+        return cls(local_name(str(directory)), capacity_bytes)
 
     def __str__(self) -> str:
         return f"{self.path}={self.capacity_bytes}"

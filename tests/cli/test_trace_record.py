@@ -105,7 +105,7 @@ def test_what_could_change_a_terminal_is_written_with_escapes(pegaflow: CommandL
         "trace-stop": operated("trace-stop", **BEGUN | {"directory": directory}),
     }
     pegaflow.daemon = StandInDaemon("/unused", results=results)
-    for args in ([directory], ["--stop"]):
+    for args in (["/mnt/a"], ["--stop"]):
         done = pegaflow("trace", "record", *args)
         assert done.code == 0 and done.out.count("\n") == 1
         assert r"/mnt/a\x1b[2J\n\u202eb" in done.out
