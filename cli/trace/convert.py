@@ -36,7 +36,8 @@ def convert(
     """Write a trace in Mooncake's form, which other tools read too.
 
     Times are since the first request. Blocks keep their size: where that is not 512 tokens, readers
-    have to be told. What cannot be written whole is not written at all.
+    have to be told. Answers have the lengths that the trace says, else 0. What cannot be written
+    whole is not written at all.
     """
     from pegaflow.planning import open_trace
 
@@ -62,7 +63,7 @@ def _write(file: IO[str], requests: "Iterable[Request]") -> int:
         line = {
             "timestamp": round(request.time_s * 1e3),
             "input_length": request.tokens,
-            "output_length": 0,
+            "output_length": request.answer_tokens,
             "hash_ids": request.names,
         }
         file.write(json.dumps(line, separators=(",", ":")) + "\n")

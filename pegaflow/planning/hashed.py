@@ -77,7 +77,8 @@ def _parser(block_tokens: int, unit_s: float, fields: Fields) -> Parse:
                 f"which are {wanted}: give the trace's block size with --block-tokens"
                 f"{_fitting(tokens, len(ids))}"
             )
-        return Request(time * unit_s, tokens, ids)
+        answer = raw.get("output_length") is not None and number(raw, "output_length", MOST_TOKENS)
+        return Request(time * unit_s, tokens, ids, int(answer))
 
     return parse
 

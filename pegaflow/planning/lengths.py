@@ -17,28 +17,31 @@ _SUPPOSED: Final = (
 _OWN: Final = "and each request is otherwise new"
 _SESSIONS: Final = "and the requests of a session begin with what its earlier ones had"
 _FORMS: Final = (
-    ("azure", ("timestamp", "contexttokens"), None, {"generatedtokens"}),
+    ("azure", ("timestamp", "contexttokens"), None, "generatedtokens", set[str]()),
     (
         "burstgpt",
         ("timestamp", "request tokens"),
         "session id",
-        {"elapsed time", "model", "response tokens", "total tokens", "log type"},
+        "response tokens",
+        {"elapsed time", "model", "total tokens", "log type"},
     ),
 )
+"""Of each its name, the columns that it needs, those of sessions and answers, and the others."""
 
 
 def lengths_form(first: str, options: ReadOptions) -> Form | None:
     """The format whose line of columns this is, if it is one of these."""
     header = [name.strip().lower() for name in _cells(first[:_MOST_COLUMNS])]
-    for form, needed, session, others in _FORMS:
+    for form, needed, session, answer, others in _FORMS:
         if not set(needed) <= set(header):
             continue
         says = _SESSIONS if session in header else _OWN
         reuse = _SUPPOSED.format(shared=options.shared_tokens, sessions=says)
         trace = Trace(form, options.block_tokens or _BLOCK_TOKENS, reuse)
-        if unknown := sorted(set(header) - set(needed) - {session} - others):
+        if unknown := sorted(set(header) - {*needed, session, answer} - others):
             trace.notes.append(f"there are columns that are not used: {', '.join(unknown)}")
-        return trace, _parser(first, header, needed, session, trace.block_tokens, options)
+        columns = [header.index(name) if name in header else None for name in (session, answer)]
+        return trace, _parser(first, header, needed, columns, trace.block_tokens, options)
     return None
 
 
@@ -46,12 +49,11 @@ def _parser(
     first: str,
     header: list[str],
     needed: tuple[str, str],
-    session: str | None,
+    others: list[int | None],
     block_tokens: int,
     options: ReadOptions,
 ) -> Parse:
     time_at, tokens_at = (header.index(name) for name in needed)
-    session_at = header.index(session) if session in header else None
     numbers: dict[str, int] = {}
 
     def parse(number: int, line: str) -> Request | None:
@@ -61,15 +63,15 @@ def _parser(
         if len(cells) <= max(time_at, tokens_at):
             raise BadLine(f"it has {len(cells)} cells, there are {len(header)} columns")
         tokens = _tokens(cells[tokens_at])
-        has_session = session_at is not None and session_at < len(cells) and cells[session_at]
-        key = cells[session_at] if has_session and session_at is not None else f"\n{number}"
-        of_session = numbers.setdefault(key, len(numbers) + 1) if has_session else -number
+        session, answer = (cells[at] if at is not None and at < len(cells) else "" for at in others)
+        of_session = numbers.setdefault(session, len(numbers) + 1) if session else -number
         shared = options.shared_tokens // block_tokens
         names = [
             block if block < shared else ((of_session & (1 << 32) - 1) + 1 << 31) + block
             for block in range(-(-tokens // block_tokens))
         ]
-        return Request(_time(cells[time_at]), tokens, names)
+        answer_tokens = _tokens(answer) if answer.strip() else 0
+        return Request(_time(cells[time_at]), tokens, names, answer_tokens)
 
     return parse
 

@@ -43,6 +43,8 @@ class Request:
     """Of the prompt."""
     names: list[int]
     """Of the prompt's blocks, a partial one at the end included."""
+    answer_tokens: int = 0
+    """Of the answer, where the trace says it."""
 
 
 class Fields:

@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, Final, NamedTuple
@@ -171,7 +172,7 @@ def _counted(trace: Trace, requests: Iterator[Request], options: ReadOptions) ->
         start = request.time_s if start is None else start
         full = request.tokens // trace.block_tokens
         names = request.names if options.count_partial else request.names[:full]
-        yield Request(request.time_s - start, request.tokens, names)
+        yield replace(request, time_s=request.time_s - start, names=names)
 
 
 def _form(path: Path, lines: Iterable[_Line], options: ReadOptions) -> Form:

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -44,6 +45,35 @@ def test_a_converted_trace_is_the_same_trace(
     assert before == after
     done = pegaflow("trace", "convert", str(trace), str(out))
     assert done.code == 2 and "is there already" in done.err
+
+
+_ANSWERED: Final = {
+    "mooncake.jsonl": [
+        '{"timestamp": 0, "input_length": 40, "output_length": 7, "hash_ids": [1]}',
+        '{"timestamp": 5, "input_length": 40, "output_length": null, "hash_ids": [1]}',
+        '{"timestamp": 9, "input_length": 40, "hash_ids": [1]}',
+    ],
+    "bailian.jsonl": [
+        '{"chat_id": 1, "timestamp": 0, "input_length": 8, "output_length": 7, "hash_ids": [1]}',
+        '{"chat_id": 2, "timestamp": 1, "input_length": 8, "output_length": 0, "hash_ids": [1]}',
+        '{"chat_id": 3, "timestamp": 2, "input_length": 8, "hash_ids": [1]}',
+    ],
+    "azure.csv": ["TIMESTAMP,ContextTokens,GeneratedTokens", "0,40,7", "1,40,", "2,40"],
+    "burstgpt.csv": [
+        "Timestamp,Model,Request tokens,Response tokens", "0,m,40,7", "1,m,40,0", "2,m,40,",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "lines"), _ANSWERED.items(), ids=_ANSWERED)
+def test_a_converted_trace_has_the_lengths_of_answers_that_are_known(
+    pegaflow: CommandLine, tmp_path: Path, name: str, lines: list[str]
+) -> None:
+    path, out = tmp_path / name, tmp_path / "out.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert pegaflow("trace", "convert", str(path), str(out)).code == 0
+    written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [line["output_length"] for line in written] == [7, 0, 0]
 
 
 def test_a_folder_without_recordings_is_refused(pegaflow: CommandLine, tmp_path: Path) -> None:

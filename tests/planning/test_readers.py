@@ -83,6 +83,7 @@ BAD_LINES = {
     '{"timestamp": 0, "input_length": 16777217, "hash_ids": [1]}': "from 0 to 16,777,216",
     '{"timestamp": 0, "input_length": 1e999, "hash_ids": [1]}': "input_length is inf, allowed",
     '{"timestamp": 1e999, "input_length": 512, "hash_ids": [1]}': "timestamp is inf, allowed",
+    '{"timestamp": 0, "input_length": 512, "output_length": -1, "hash_ids": [1]}': "output_length",
     f'{{"timestamp": 0, "input_length": {"9" * 4000}, "hash_ids": []}}': "99..., allowed",
 }
 

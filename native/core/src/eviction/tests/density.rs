@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::eviction::{EvictionPolicy, PolicyKind, Token};
+use crate::eviction::{EvictionPolicy, Kept, PolicyKind, Predecessor, Token};
 use crate::index::BlockId;
 
 const SECOND: u64 = 1_000_000;
@@ -15,6 +15,8 @@ struct Cache {
     tokens: BTreeMap<u32, Token>,
     capacity: usize,
     now: u64,
+    /// Blocks that a request did not find are saved with the block that each of them follows.
+    says_what_follows: bool,
 }
 
 /// Spread over all numbers, as hashes are.
@@ -29,6 +31,7 @@ impl Cache {
             tokens: BTreeMap::new(),
             capacity,
             now: 0,
+            says_what_follows: false,
         }
     }
 
@@ -41,11 +44,9 @@ impl Cache {
         let misses = &chain[hits.len()..];
         let fingerprints: Vec<_> = misses.iter().map(|block| fingerprint(*block)).collect();
         self.policy.request(&hits, &fingerprints, self.now);
-        for block in misses {
-            match self.tokens.get(block) {
-                Some(token) => self.policy.present(*token, fingerprint(*block), None, self.now),
-                None => self.insert(*block),
-            }
+        for at in hits.len()..chain.len() {
+            let before = at.checked_sub(1).filter(|_| self.says_what_follows);
+            self.keep(before.map(|before| chain[before]), chain[at]);
         }
         self.shrink();
         hits.len()
@@ -53,14 +54,25 @@ impl Cache {
 
     /// Caches a block that nobody asked for.
     fn save(&mut self, block: u32) {
-        self.insert(block);
+        self.keep(None, block);
         self.shrink();
     }
 
-    fn insert(&mut self, block: u32) {
-        let token = self
-            .policy
-            .insert(BlockId(block), fingerprint(block), None, self.now);
+    /// Makes sure that a block is cached, which follows another.
+    fn keep(&mut self, after: Option<u32>, block: u32) {
+        let after = after.map(|after| Predecessor {
+            fingerprint: fingerprint(after),
+            kept: self.tokens.get(&after).map(|token| Kept {
+                token: *token,
+                block: BlockId(after),
+            }),
+        });
+        let fingerprint = fingerprint(block);
+        if let Some(token) = self.tokens.get(&block) {
+            self.policy.present(*token, fingerprint, after, self.now);
+            return;
+        }
+        let token = self.policy.insert(BlockId(block), fingerprint, after, self.now);
         self.tokens.insert(block, token);
     }
 
@@ -78,27 +90,77 @@ impl Cache {
     }
 }
 
+/// Prompts that share their first blocks with others, each some seconds after the one before.
+fn prompts() -> impl Strategy<Value = Vec<(u64, Vec<u32>)>> {
+    let prompt = (0..8_u32, 1..12_u32, 0..3_u32, 0..100_u64);
+    let prompt = prompt.prop_map(|(chain, blocks, branch, wait)| {
+        let block = |depth| chain << 16 | if depth < 4 { 0 } else { branch + 1 } << 8 | depth;
+        (wait * SECOND, (0..blocks).map(block).collect())
+    });
+    prop::collection::vec(prompt, 1..80)
+}
+
+/// The block that one of a prompt follows.
+fn before(block: u32) -> Option<u32> {
+    let (depth, branch) = (block & 0xff, block >> 8 & 0xff);
+    match depth {
+        0 => None,
+        4 => Some(block & !0xffff | 3),
+        _ => Some(block & !0xffff | branch << 8 | (depth - 1)),
+    }
+}
+
+/// Of two blocks of a chain of which both were there, the first is if the second is.
+fn check_chains(cache: &Cache) -> Result<(), TestCaseError> {
+    for block in cache.tokens.keys() {
+        let is_first_kept = before(*block).is_none_or(|before| cache.tokens.contains_key(&before));
+        prop_assert!(is_first_kept, "{block:x} is left, and what it follows is not");
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
-    fn what_is_left_of_a_chain_is_always_a_prefix(
-        requests in prop::collection::vec((0..8_u32, 1..12_u32, 0..3_u32, 0..100_u64), 1..80),
-    ) {
+    fn what_is_left_of_a_chain_is_always_a_prefix(prompts in prompts()) {
         let mut cache = Cache::new(PolicyKind::Density, 30);
-        for (chain, blocks, branch, wait) in requests {
-            cache.now += wait * SECOND;
-            let block = |depth| chain << 16 | if depth < 4 { 0 } else { branch + 1 } << 8 | depth;
-            let names: Vec<_> = (0..blocks).map(block).collect();
-            cache.serve(&names);
-            // Two blocks of a chain that were seen in one request: the first is there if the second is.
-            for known in cache.tokens.keys() {
-                let (depth, branch) = (known & 0xff, known >> 8 & 0xff);
-                let before = match depth {
-                    0 => continue,
-                    4 => known & !0xffff | 3,
-                    _ => known & !0xffff | branch << 8 | (depth - 1),
-                };
-                prop_assert!(cache.tokens.contains_key(&before), "{known:x} is left and {before:x} is not");
+        for (wait, prompt) in prompts {
+            cache.now += wait;
+            cache.serve(&prompt);
+            check_chains(&cache)?;
+        }
+    }
+
+    #[test]
+    fn who_saves_says_no_more_of_chains_than_who_asked(prompts in prompts()) {
+        let mut by_lookup = Cache::new(PolicyKind::Density, 30);
+        let mut by_save = Cache::new(PolicyKind::Density, 30);
+        by_save.says_what_follows = true;
+        for (wait, prompt) in prompts {
+            for cache in [&mut by_lookup, &mut by_save] {
+                cache.now += wait;
+                cache.serve(&prompt);
             }
+            prop_assert_eq!(&by_lookup.tokens, &by_save.tokens);
+        }
+        while !by_lookup.tokens.is_empty() {
+            prop_assert_eq!(by_lookup.evict(), by_save.evict());
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_chains_that_nobody_asked_for_is_a_prefix(
+        (prompts, seed) in (prompts(), any::<u32>()),
+    ) {
+        let mut cache = Cache::new(PolicyKind::Density, 40);
+        for (wait, mut prompt) in prompts {
+            cache.now += wait;
+            // In any order, as ranks and batches have it.
+            prompt.sort_by_key(|block| fingerprint(block ^ seed));
+            for block in prompt {
+                cache.keep(before(block), block);
+            }
+            cache.shrink();
+            check_chains(&cache)?;
         }
     }
 }
