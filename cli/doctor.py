@@ -11,7 +11,14 @@ import typer
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, path_field, timeout_seconds
-from pegaflow.cli.output import error_console, table, write_json, write_line, write_tables
+from pegaflow.cli.output import (
+    can_redraw,
+    error_console,
+    table,
+    write_json,
+    write_line,
+    write_tables,
+)
 from pegaflow.config import load
 from pegaflow.units import format_count
 
@@ -98,7 +105,7 @@ def doctor(
 @contextmanager
 def _told(context: AppContext) -> "Iterator[Callable[[str], None]]":
     """Says on a terminal what is looked at, while it lasts."""
-    if not context.stderr.isatty():
+    if not can_redraw(context, context.stderr):
         yield lambda name: None
         return
     with error_console(context).status("looking at this machine") as shown:

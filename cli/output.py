@@ -41,6 +41,11 @@ def discard_results() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def can_redraw(context: AppContext, stream: TextIO) -> bool:
+    """Whether ``stream`` is a terminal that can move its cursor."""
+    return stream.isatty() and context.environ.get("TERM", "dumb") != "dumb"
+
+
 def columns(context: AppContext) -> int | None:
     """How wide the terminal is that results go to; None where they go elsewhere."""
     return _console(context, context.stdout).width if context.stdout.isatty() else None

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.output import error_console, note
+from pegaflow.cli.output import can_redraw, error_console, note
 from pegaflow.models import Progress
 from pegaflow.units import format_count, format_duration, format_size
 
@@ -28,7 +28,7 @@ class ProgressDisplay:
         self._idle_s = _IDLE_S
         self._last: Progress | None = None
         self._shown: _Shown
-        self._shown = (_Bar if context.stderr.isatty() else _Lines)(context, title)
+        self._shown = (_Bar if can_redraw(context, context.stderr) else _Lines)(context, title)
 
     def update(self, progress: Progress) -> None:
         """Show that it is so far, and that it does not get further."""

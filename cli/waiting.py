@@ -6,11 +6,11 @@ from threading import Event, Thread
 from typing import Final
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.output import error_console, note
+from pegaflow.cli.output import can_redraw, error_console, note
 from pegaflow.units import format_duration
 
 _LONG_S: Final = 2.0
-"""What takes longer is told; without a terminal again whenever it is twice as long."""
+"""What takes longer is told; where lines stay again whenever it is twice as long."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def waiting(context: AppContext, what: str) -> Iterator[None]:
 def _tell(context: AppContext, what: str, ended: Event) -> None:
     if ended.wait(_LONG_S):
         return
-    if context.stderr.isatty():
+    if can_redraw(context, context.stderr):
         with error_console(context).status(what):
             ended.wait()
         return

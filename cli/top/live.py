@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pegaflow.cli.context import AppContext
+from pegaflow.cli.output import can_redraw
 from pegaflow.cli.top.ending import ended_by_signals
 from pegaflow.errors import ConfigError
 from pegaflow.observe.operator import Operator
@@ -33,8 +34,7 @@ class Taste:
 
 def can_be_live(context: AppContext) -> bool:
     """Whether standard input and output are a terminal that can move its cursor."""
-    terminal = context.environ.get("TERM", "dumb")
-    return context.stdin.isatty() and context.stdout.isatty() and terminal != "dumb"
+    return context.stdin.isatty() and can_redraw(context, context.stdout)
 
 
 def show(

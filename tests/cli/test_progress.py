@@ -91,18 +91,19 @@ def test_a_slow_command_uses_what_says_it(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "said"),
+    ("stream", "kind", "said"),
     [
-        (io.StringIO(), ["trying, for 10 ms by now", "trying, for 20 ms by now"]),
-        (Terminal(), ["trying"]),
+        (io.StringIO(), "xterm", ["trying, for 10 ms by now", "trying, for 20 ms by now"]),
+        (Terminal(), "xterm", ["trying"]),
+        (Terminal(), "dumb", ["trying, for 10 ms by now", "trying, for 20 ms by now"]),
     ],
-    ids=["piped", "terminal"],
+    ids=["piped", "terminal", "terminal without a cursor"],
 )
 def test_what_takes_long_is_told_meanwhile(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, said: list[str]
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, kind: str, said: list[str]
 ) -> None:
     monkeypatch.setattr(waiting, "_LONG_S", 0.01)
-    with told(_writing_to(stream), "trying"):
+    with told(_writing_to(stream, kind), "trying"):
         for text in said:
             wait_until(partial(_has, stream, text), f"{text!r} is told", 60.0)
 
@@ -122,5 +123,5 @@ def _has(stream: io.StringIO, text: str) -> bool:
     return text in stream.getvalue()
 
 
-def _writing_to(stream: io.StringIO) -> AppContext:
-    return dataclasses.replace(AppContext(), stderr=stream)
+def _writing_to(stream: io.StringIO, kind: str = "dumb") -> AppContext:
+    return dataclasses.replace(AppContext(), stderr=stream, environ={"TERM": kind})

@@ -48,8 +48,9 @@ def test_a_mistake_in_the_command_line_is_one_line(
 
 
 def test_help_goes_to_standard_output(
-    pegaflow: CommandLine, capsys: pytest.CaptureFixture[str]
+    pegaflow: CommandLine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     for args in [[], ["--help"], ["-h"]]:
         assert pegaflow(*args).code == 0
         captured = capsys.readouterr()

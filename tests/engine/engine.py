@@ -98,7 +98,7 @@ class EngineProcess(Closing):
 
     def connect(self) -> httpx.Client:
         """Another client of the server."""
-        return httpx.Client(base_url=self._url, timeout=_ANSWER_S)
+        return httpx.Client(base_url=self._url, timeout=_ANSWER_S, trust_env=False)
 
     def stream(
         self, http: httpx.Client, prompt: Sequence[int], generate: int, timeout_s: float

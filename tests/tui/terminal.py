@@ -34,7 +34,7 @@ class Terminal:
         self._modes = termios.tcgetattr(self._own)
         self.process = subprocess.Popen(
             command,
-            env={**environ, "TERM": kind, "PYTHONUTF8": "1"},
+            env={**_without_a_size(environ), "TERM": kind, "PYTHONUTF8": "1"},
             stdin=other,
             stdout=other,
             stderr=other,
@@ -102,3 +102,8 @@ class Terminal:
         self._written += read
         self.seen += read
         return True
+
+
+def _without_a_size(environ: Mapping[str, str]) -> dict[str, str]:
+    """``environ`` but for what goes before the terminal's own size."""
+    return {name: text for name, text in environ.items() if name not in ("COLUMNS", "LINES")}
