@@ -1,7 +1,13 @@
 """What all tests need."""
 
+import os
 import signal
+import tempfile
 
 # A shell starts what runs in its background with Ctrl-C ignored, which programs under test would
 # inherit: those that are to end at one then never do.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Below a longer one a socket cannot be bound.
+if len(os.fsencode(tempfile.gettempdir())) > 32:
+    os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"

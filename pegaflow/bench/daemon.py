@@ -12,6 +12,7 @@ from typing import Final
 
 from pegaflow.bench.waiting import wait_until
 from pegaflow.client import Client
+from pegaflow.config.locations import SOCKET_MAX_BYTES
 from pegaflow.errors import PegaflowError
 from pegaflow.models import Status
 
@@ -35,13 +36,24 @@ _OWN: Final = frozenset(
 """What a daemon of a measurement does not take from the environment; other settings hold."""
 
 
+_PREFIX: Final = "pegaflow-bench-"
+_SOCKET: Final = "daemon.sock"
+_NAME_BYTES: Final = len(f"/{_PREFIX}12345678/{_SOCKET}")
+
+
+def _short_place() -> str:
+    """Where temporary files go, unless that is too long for a socket's path."""
+    place = tempfile.gettempdir()
+    return place if len(os.fsencode(place)) + _NAME_BYTES <= SOCKET_MAX_BYTES else "/tmp"
+
+
 class BenchDaemon:
     """``pegaflow serve`` on a socket in a directory of its own; ``start`` may follow ``kill``."""
 
     def __init__(self, pool_bytes: int, options: Sequence[str] = ()) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="pegaflow-bench-")
+        self._directory = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=_short_place())
         self.directory = Path(self._directory.name)
-        self.socket = str(self.directory / "daemon.sock")
+        self.socket = str(self.directory / _SOCKET)
         self._log = self.directory / "daemon.log"
         self._command = [
             *(sys.executable, "-m", "pegaflow", "serve"),
