@@ -13,7 +13,6 @@ from pegaflow.bench.figures import Say
 from pegaflow.bench.vllm_engine import VllmEngine, ours, running_engine, vllm_offload
 from pegaflow.bench.vllm_site import ModelPlan, VllmSite, plan_model
 
-ALONE: Final = "no connector"
 OFFLOAD: Final = "vLLM's own offload"
 ACROSS: Final = "blocks across layers"
 DEFAULT: Final = "default layout"
