@@ -9,8 +9,8 @@ from pegaflow.units import parse_size
 
 SSD_FORM: Final = (
     "directories with the bytes that each may take, such as "
-    "/mnt/nvme0/pegaflow=500GiB,/mnt/nvme1/pegaflow=500GiB (from / on, each once, without commas "
-    "in them)"
+    "/mnt/nvme0/pegaflow=500GiB,/mnt/nvme1/pegaflow=500GiB (from / on, each once, printable UTF-8 "
+    "without commas)"
 )
 """What ``SsdPaths.parse`` accepts, in words."""
 

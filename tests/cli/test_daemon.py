@@ -203,7 +203,8 @@ def test_vllm_starts_a_daemon_first_when_asked_to(host: Host) -> None:
     )
     python.chmod(0o755)
     for _ in range(2):
-        done = host.run("vllm", f"--python={python}", "--with-daemon", "--", "m", "--port", "1")
+        command = ("vllm", f"--python={python}", "--with-daemon", "--", "m", "--port", "1")
+        done = host.run(*command, environ={"PYTHONHASHSEED": ""})
         assert done.returncode == 7
         assert "-m vllm.entrypoints.cli.main serve m --port 1 --kv-transfer-config" in done.stdout
         assert "seed 0" in done.stdout

@@ -332,7 +332,7 @@ def test_a_path_that_is_offline_at_the_start_is_a_warning(host: Host) -> None:
     ("paths", "said"),
     [
         ("/mnt/a=64MiB,/mnt/a/b=64MiB", "one in the other"),
-        ("/mnt/a\nb=64MiB", "control character"),
+        ("/mnt/a\nb=64MiB", "printable UTF-8"),
         ("/mnt/a=31MiB", "give an ssd path at least 33554432"),
     ],
 )
