@@ -3,6 +3,7 @@
 //! Knows nothing of gRPC, HTTP, Python or vLLM.
 
 mod arena;
+pub mod budget;
 mod checksum;
 pub mod copy;
 pub mod count;
@@ -26,4 +27,4 @@ pub mod store;
 mod sync;
 mod what_if;
 
-pub use what_if::Curve;
+pub use what_if::{Curve, CurvePoint};

@@ -84,6 +84,9 @@ pub(crate) trait EvictionPolicy: Debug + Send {
     /// About when a kept block was last used.
     fn used(&self, token: Token) -> Option<Tick>;
 
+    /// From now on each block stands for 2^`doublings`: what is counted in blocks, however many are kept, becomes as much less.
+    fn scale_down(&mut self, _doublings: u32) {}
+
     /// Blocks that are kept.
     fn len(&self) -> usize;
 
@@ -138,6 +141,11 @@ impl PolicyKind {
             Self::TinyLfu => "tinylfu",
             Self::Density => "density",
         }
+    }
+
+    /// Whether of each prompt the last blocks go first, so that what is left of it is of use.
+    pub(crate) fn goes_leaf_first(self) -> bool {
+        matches!(self, Self::Lru | Self::Density)
     }
 
     /// An empty policy of this kind.

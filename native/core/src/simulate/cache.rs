@@ -105,7 +105,7 @@ impl SimulatedCache {
 }
 
 /// Stands in for the index's hash of a block key: different for each block.
-fn fingerprint(block: u32) -> u32 {
+pub(crate) fn fingerprint(block: u32) -> u32 {
     let mut mixed = block;
     for multiplier in [0x85eb_ca6b, 0xc2b2_ae35] {
         mixed = (mixed ^ mixed >> 16).wrapping_mul(multiplier);

@@ -8,10 +8,12 @@ mod curve;
 mod requests;
 mod routing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tiers;
 
 pub use belady::belady;
+#[cfg(test)]
+pub(crate) use cache::fingerprint;
 pub use cache::{SimulatedCache, policy};
 pub use curve::{Contender, curve};
 pub use requests::{Request, Requests};

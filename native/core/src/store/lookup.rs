@@ -147,9 +147,10 @@ impl Prefix {
         let now = self.store.tick();
         self.store
             .use_prefix(&self.space, &parts, &self.fingerprints, now);
+        let what_if = &self.store.what_if;
+        what_if.asked(&self.fingerprints, self.space.block_bytes, now);
         let now = Duration::from_micros(now);
         self.store.demand.see(&self.fingerprints, &missed, now);
-        self.store.what_if.see(&self.fingerprints, self.space.block_bytes);
         Hits {
             pins: Arc::new(Pins {
                 store: Arc::clone(&self.store),

@@ -140,6 +140,7 @@ impl Store {
             socket: &config.socket,
             boot_id: config.boot_id,
         })?;
+        let what_if = WhatIf::new(config.policy, pool.bytes());
         let store = Arc::new(Self {
             pool,
             index: Index::new(),
@@ -157,7 +158,7 @@ impl Store {
             tier: tier.map_or_else(OnceLock::new, OnceLock::from),
             tier_turn: Mutex::new(()),
             taken_over: OnceLock::new(),
-            what_if: WhatIf::default(),
+            what_if,
             demand: Demand::default(),
             counts: Counts::default(),
         });
@@ -182,9 +183,9 @@ impl Store {
         Ok(self.spaces.get(id)?.block_bytes)
     }
 
-    /// What pools of these sizes in bytes would have hit under lru, about.
-    pub fn what_if(&self, pool_bytes: &[u64]) -> Curve {
-        self.what_if.curve(pool_bytes)
+    /// What pools of other sizes would have hit, about.
+    pub fn what_if(&self) -> Curve {
+        self.what_if.curve(self.pool.bytes())
     }
 
     /// Pool bytes that can hold pages by now.

@@ -1,13 +1,14 @@
-//! Sampled blocks that are still to be counted, so that a lookup does not wait for it.
+//! Sampled blocks that are still to be counted, so that nobody who asks for or saves them waits for it.
 
 use std::mem;
 
+use crate::eviction::Tick;
 use crate::sync::{Condvar, Mutex};
 
 /// So many are worth waking the thread.
-const WORTH_A_TURN: usize = 8 << 10;
-/// Above it lookups count by themselves: 1 MiB of fingerprints.
-const MOST: usize = 256 << 10;
+const WORTH_A_TURN: usize = 1 << 10;
+/// With so many waiting, what comes is left out.
+pub(super) const MOST: usize = 32 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
@@ -17,51 +18,60 @@ pub(super) struct Backlog {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    prompts: Prompts,
+    events: Events,
     is_closing: bool,
 }
 
-/// Prompts in the order in which they came.
+/// What happened, in its order.
 #[derive(Debug, Default)]
-pub(super) struct Prompts {
+pub(super) struct Events {
     fingerprints: Vec<u32>,
-    each: Vec<Prompt>,
+    each: Vec<(Event, usize)>,
 }
 
+/// What happened to the sampled blocks of a prompt.
 #[derive(Debug, Clone, Copy)]
-struct Prompt {
-    sampled: usize,
-    block_bytes: u64,
+pub(super) struct Event {
+    pub(super) kind: EventKind,
+    /// Bytes of each block.
+    pub(super) block_bytes: u64,
+    pub(super) time: Tick,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventKind {
+    Asked,
+    Saved,
 }
 
 impl Backlog {
-    /// Takes one prompt's sampled blocks; false when there are so many that the caller should count them.
-    pub(super) fn push(&self, sampled: impl Iterator<Item = u32>, block_bytes: u64) -> bool {
+    /// Takes what happened to some blocks; false when it is left out.
+    pub(super) fn push(&self, sampled: impl Iterator<Item = u32>, event: Event) -> bool {
         let mut waiting = self.waiting.lock();
-        let Prompts { fingerprints, each } = &mut waiting.prompts;
+        let Events { fingerprints, each } = &mut waiting.events;
         let before = fingerprints.len();
+        if before >= MOST {
+            return false;
+        }
         fingerprints.extend(sampled);
         let after = fingerprints.len();
-        each.push(Prompt {
-            sampled: after - before,
-            block_bytes,
-        });
+        each.push((event, after - before));
         drop(waiting);
         if before < WORTH_A_TURN && after >= WORTH_A_TURN {
             self.changed.notify_one();
         }
-        after < MOST
+        true
     }
 
     /// What waits.
-    pub(super) fn take(&self) -> Prompts {
-        mem::take(&mut self.waiting.lock().prompts)
+    pub(super) fn take(&self) -> Events {
+        mem::take(&mut self.waiting.lock().events)
     }
 
     /// Returns when there is enough for a turn; false at the end.
     pub(super) fn wait(&self) -> bool {
         let mut waiting = self.waiting.lock();
-        while !waiting.is_closing && waiting.prompts.fingerprints.len() < WORTH_A_TURN {
+        while !waiting.is_closing && waiting.events.fingerprints.len() < WORTH_A_TURN {
             self.changed.wait(&mut waiting);
         }
         !waiting.is_closing
@@ -74,14 +84,14 @@ impl Backlog {
     }
 }
 
-impl Prompts {
-    /// Each prompt's sampled blocks, and the bytes of one.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u32], u64)> {
+impl Events {
+    /// Each with its blocks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Event, &[u32])> {
         let mut rest = self.fingerprints.as_slice();
-        self.each.iter().map(move |prompt| {
-            let (sampled, others) = rest.split_at_checked(prompt.sampled).unwrap_or((rest, &[]));
+        self.each.iter().map(move |(event, sampled)| {
+            let (sampled, others) = rest.split_at_checked(*sampled).unwrap_or((rest, &[]));
             rest = others;
-            (sampled, prompt.block_bytes)
+            (*event, sampled)
         })
     }
 }

@@ -3,7 +3,6 @@
 //! They begin with the daemon, where that is set, or on request. A thread of its own writes them. What comes while it has
 //! used its share of a processor, or waits for the disk, is counted and left out: nobody else ever waits for a recording.
 
-mod budget;
 mod directory;
 mod files;
 mod key;

@@ -8,10 +8,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
+use pegaflow_core::budget::Budget;
 use pegaflow_core::error::{Error, Result};
 use serde::Serialize;
 
-use super::budget::Budget;
 use super::directory::{shortage, unusable, words};
 use super::files::Files;
 use super::key::Key;
@@ -23,6 +23,10 @@ const QUEUE: usize = 64;
 /// Text that is compressed together, and for how long it is collected: what a kill can take.
 const PART_BYTES: usize = 256 << 10;
 const PART_TIME: Duration = Duration::from_secs(2);
+/// Of each second of wall time, the recording's thread may use this part,
+const SHARE: f64 = 0.01;
+/// and this much at once after it was idle.
+const BURST: Duration = Duration::from_millis(100);
 
 /// A recording under way; it ends when this is dropped.
 #[derive(Debug)]
@@ -151,7 +155,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, asked: &Receiver<Asked>) {
-        let mut budget = Budget::new();
+        let mut budget = Budget::new(SHARE, BURST);
         let mut began = Instant::now();
         loop {
             let wait = match self.lines.is_empty() {

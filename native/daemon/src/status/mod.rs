@@ -153,7 +153,7 @@ impl<'a> StatusDocument<'a> {
                 miss: requested.miss,
             },
             demand: Demand::of(&daemon.store.demand()),
-            what_if: WhatIf::of(&daemon.store, store.pool.bytes),
+            what_if: WhatIf::of(&daemon.store),
             hot_prefixes: daemon.metrics.prefixes.hottest(),
             restore: Restore::of(daemon),
             recording: daemon.recording.snapshot(),

@@ -85,7 +85,7 @@ impl Collector for Scrape {
         )?;
         self.leases(&mut lines)?;
         demand::encode(&self.0.store.demand(), &mut lines)?;
-        self.what_if(&store, &mut lines)?;
+        self.what_if(&mut lines)?;
         Restore::of(&self.0).encode(&mut lines)?;
         if let Some(recording) = self.0.recording.snapshot() {
             Self::recording(&recording, &mut lines)?;
@@ -280,18 +280,18 @@ impl Scrape {
         )
     }
 
-    fn what_if(&self, store: &StoreSnapshot, lines: &mut Lines<'_, '_>) -> fmt::Result {
-        let what_if = WhatIf::of(&self.0.store, store.pool.bytes);
+    fn what_if(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
+        let what_if = WhatIf::of(&self.0.store);
         let parts = what_if.points().iter();
         lines.gauges(
             "pool_bytes",
             "pegaflow_what_if_hit_ratio",
-            "The part of the blocks asked for that a pool of this size would have hit under lru, about",
+            "The part of the blocks asked for that a pool of this size would have hit under the policy in use, about",
             parts.map(|point| (point.pool_bytes.to_string(), point.hit_percent / 100.0)),
         )?;
         lines.gauge(
             "pegaflow_suggested_pool_bytes",
-            "The least size of these that hits about as much as the largest, 0 before anything was asked for",
+            "The least size of these that hits about as much as the best, 0 before anything was asked for",
             what_if.suggested().map_or(0, |point| point.pool_bytes) as f64,
         )
     }

@@ -81,6 +81,8 @@ pub(super) struct Density {
     now: u32,
     /// Blocks that became ghosts, up to what the fewest ghosts are.
     forgotten: usize,
+    /// Each block stands for 2^this.
+    doublings: u32,
     proposals: usize,
     uses: usize,
     faded: usize,
@@ -196,9 +198,10 @@ impl Density {
     }
 
     fn remember(&mut self, fingerprint: u32, memory: Memory) {
-        self.forgotten = (self.forgotten + 1).min(FEW_GHOSTS);
+        let most_few = FEW_GHOSTS >> self.doublings;
+        self.forgotten = (self.forgotten + 1).min(most_few);
         // With as much room to spare, hardly any of the few is pushed out of a full bucket.
-        let few = (self.forgotten * 2).min(FEW_GHOSTS);
+        let few = (self.forgotten * 2).min(most_few);
         let wanted = (self.kept * GHOSTS_PER_BLOCK).max(few);
         let cohorts = &mut self.cohorts;
         self.ghosts.reserve(wanted, self.now, |memory| {
@@ -473,6 +476,10 @@ impl EvictionPolicy for Density {
 
     fn used(&self, token: Token) -> Option<Tick> {
         self.nodes.get(token).map(|node| tick(node.used))
+    }
+
+    fn scale_down(&mut self, doublings: u32) {
+        self.doublings = doublings;
     }
 
     fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 mod answers;
 mod robust;
-mod workloads;
+pub(crate) mod workloads;
 
 use proptest::prelude::*;
 

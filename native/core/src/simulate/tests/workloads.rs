@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use crate::simulate::Requests;
 
 /// All kinds by name, each with about `scale` times ten thousand blocks asked for.
-pub(super) fn all(scale: usize) -> Vec<(&'static str, Requests)> {
+pub(crate) fn all(scale: usize) -> Vec<(&'static str, Requests)> {
     let kinds: [(&'static str, Make); 10] = [
         ("agents", agents),
         ("batches", batches),
