@@ -26,12 +26,19 @@ def show_live(context: AppContext, status: "Status", json: bool) -> None:
     rows = table("pool", f"would hit under {what_if.policy}", "")
     for point in what_if.points:
         mark = "as it is" if point.pool_bytes == status.pool.bytes else ""
-        rows.add_row(format_size(point.pool_bytes), f"{point.hit_percent:.1f}%", mark)
+        about = "~" if point.is_rough else ""
+        rows.add_row(format_size(point.pool_bytes), f"{about}{point.hit_percent:.1f}%", mark)
     write_tables(context, [rows])
     write_line(
         context,
         f"\nof {what_if.seen_blocks:,} blocks asked for, {what_if.sampled_blocks:,} sampled.",
     )
+    if any(point.is_rough for point in what_if.points):
+        write_line(
+            context,
+            "~: may be off by more than 2 points: the sample is too small for this size, or "
+            "the policy lets single blocks of prompts go.",
+        )
     if what_if.is_early(status.cached_blocks):
         write_line(
             context,
@@ -43,6 +50,6 @@ def show_live(context: AppContext, status: "Status", json: bool) -> None:
         memory = 100 * status.blocks.memory / status.blocks.requested
         write_line(
             context,
-            f"since the start {memory:.1f}% were hit in memory under {status.pool.policy}: "
+            f"since the start {memory:.1f}% were hit in memory: "
             f"twice the pool would hit {more:.1f} points more.",
         )

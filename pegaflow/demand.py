@@ -79,6 +79,8 @@ class WhatIfPoint:
 
     pool_bytes: int
     hit_percent: float
+    is_rough: bool = False
+    """Whether it may be off by more than two points."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class WhatIf:
     points: tuple[WhatIfPoint, ...]
     """None before anything was asked."""
     suggested_pool_bytes: int | None = None
-    """The least size that hits about as much as the largest; None before anything was asked."""
+    """The least size that hits about as much as the best; None before anything was asked."""
 
     def is_early(self, cached_blocks: int) -> bool:
         """Whether it knows less than is cached, as after a take-over: it is too low then."""

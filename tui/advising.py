@@ -41,5 +41,5 @@ def _larger(now: Snapshot) -> str:
     pool = next(tier for tier in now.tiers if tier.tier == "memory")
     suggested = now.advice.suggested_pool_bytes or 0
     if suggested > pool.capacity_bytes:
-        return f"{format_size(suggested)} would keep most"
+        return f"{format_size(suggested)} would keep most under {now.daemon.policy}"
     return "`pegaflow plan` says what more is worth"

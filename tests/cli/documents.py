@@ -146,13 +146,13 @@ def status_document(**changes: Any) -> dict[str, Any]:
             "duration_s": 0.125,
         },
         "what_if": {
-            "policy": "lru",
+            "policy": "density",
             "seen_blocks": 1000,
             "sampled_blocks": 100,
             "points": [
-                {"pool_bytes": 1 << 29, "hit_percent": 20.0},
-                {"pool_bytes": 1 << 30, "hit_percent": 30.25},
-                {"pool_bytes": 2 << 30, "hit_percent": 34.5},
+                {"pool_bytes": 1 << 29, "hit_percent": 20.0, "is_rough": True},
+                {"pool_bytes": 1 << 30, "hit_percent": 30.25, "is_rough": False},
+                {"pool_bytes": 2 << 30, "hit_percent": 34.5, "is_rough": False},
             ],
             "suggested_pool_bytes": 2 << 30,
         },

@@ -84,8 +84,11 @@ pub(crate) trait EvictionPolicy: Debug + Send {
     /// About when a kept block was last used.
     fn used(&self, token: Token) -> Option<Tick>;
 
-    /// From now on each block stands for 2^`doublings`: what is counted in blocks, however many are kept, becomes as much less.
-    fn scale_down(&mut self, _doublings: u32) {}
+    /// The blocks are a sample: `is_sampled` says which of all fingerprints it has, one of 2^`doublings`.
+    ///
+    /// No other comes from now on, so what is remembered of others is forgotten, and what a policy has so many of, however few
+    /// blocks are kept, becomes as much less.
+    fn sample(&mut self, _doublings: u32, _is_sampled: &dyn Fn(u32) -> bool) {}
 
     /// Blocks that are kept.
     fn len(&self) -> usize;

@@ -97,7 +97,10 @@ impl PageWriter {
             drop(policy);
             self.space.counts.kept.fetch_add(1, Ordering::Relaxed);
             store.index.keep(self.block, token);
-            store.what_if.saved(fingerprint, self.space.block_bytes, now);
+            let after = after.map(|after| after.fingerprint);
+            store
+                .what_if
+                .saved(fingerprint, after, self.space.block_bytes, now);
         }
         let Some(slots) = filled.whole else {
             store.evictor.watch_partial_blocks();

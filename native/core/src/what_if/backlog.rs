@@ -41,7 +41,10 @@ pub(super) struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
     Asked,
-    Saved,
+    /// One block, behind another if that is known.
+    Saved {
+        after: Option<u32>,
+    },
 }
 
 impl Backlog {

@@ -4,7 +4,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use crate::arena::Arena;
-use crate::eviction::{EvictionPolicy, PolicyKind, Tick, Token};
+use crate::eviction::{EvictionPolicy, Kept, PolicyKind, Predecessor, Tick, Token};
 use crate::index::BlockId;
 
 /// Has the sampled blocks of a pool that is so many times as large as the sample is smaller than all.
@@ -57,12 +57,14 @@ impl Miniature {
             self.blocks.get(*number).map(|block| block.token)
         });
         self.hits.extend(found);
-        let misses = prompt.get(self.hits.len()..).unwrap_or_default();
+        let (found, misses) = prompt.split_at(self.hits.len());
         self.policy.request(&self.hits, misses, now);
+        let mut after = found.last().copied();
         for fingerprint in misses {
+            let predecessor = after.replace(*fingerprint).map(|after| self.predecessor(after));
             match self.block(*fingerprint) {
-                Some(block) => self.policy.present(block.token, *fingerprint, now),
-                None => self.insert(*fingerprint, block_bytes, now),
+                Some(block) => self.policy.present(block.token, *fingerprint, predecessor, now),
+                None => self.insert(*fingerprint, block_bytes, predecessor, now),
             }
         }
         self.shrink();
@@ -70,9 +72,10 @@ impl Miniature {
     }
 
     /// A block was saved. What it has was asked for just before, or would not have been computed.
-    pub(super) fn save(&mut self, fingerprint: u32, block_bytes: u64, now: Tick) {
+    pub(super) fn save(&mut self, fingerprint: u32, block_bytes: u64, after: Option<u32>, now: Tick) {
         if self.block(fingerprint).is_none() {
-            self.insert(fingerprint, block_bytes, now);
+            let predecessor = after.map(|after| self.predecessor(after));
+            self.insert(fingerprint, block_bytes, predecessor, now);
             self.shrink();
         }
     }
@@ -85,8 +88,12 @@ impl Miniature {
 
     /// Keeps blocks of the sample alone, each of which stands for 2^`level` blocks.
     pub(super) fn narrow(&mut self, level: u32) {
-        self.policy.scale_down(level);
-        let others = self.numbers.extract_if(|fingerprint, _| !super::is_sampled(*fingerprint, level));
+        let is_sampled = |fingerprint| super::is_sampled(fingerprint, level);
+        // There is room then for what is remembered of the others, until that is forgotten as well.
+        self.policy.sample(level, &is_sampled);
+        let others = self
+            .numbers
+            .extract_if(|fingerprint, _| !is_sampled(*fingerprint));
         for (fingerprint, number) in others {
             if let Some(block) = self.blocks.get(number) {
                 self.bytes -= block.bytes;
@@ -94,16 +101,30 @@ impl Miniature {
                 self.blocks.remove(number);
             }
         }
+        self.policy.sample(level, &is_sampled);
     }
 
     fn block(&self, fingerprint: u32) -> Option<Block> {
         self.blocks.get(*self.numbers.get(&fingerprint)?).copied()
     }
 
-    fn insert(&mut self, fingerprint: u32, bytes: u64, now: Tick) {
+    fn predecessor(&self, fingerprint: u32) -> Predecessor {
+        let number = self.numbers.get(&fingerprint).copied();
+        let kept = number.zip(self.block(fingerprint)).map(|(number, block)| Kept {
+            token: block.token,
+            block: BlockId(number),
+        });
+        Predecessor { fingerprint, kept }
+    }
+
+    fn insert(&mut self, fingerprint: u32, bytes: u64, after: Option<Predecessor>, now: Tick) {
         let token = Token(u32::MAX);
-        let number = self.blocks.insert(Block { fingerprint, token, bytes });
-        let token = self.policy.insert(BlockId(number), fingerprint, now);
+        let number = self.blocks.insert(Block {
+            fingerprint,
+            token,
+            bytes,
+        });
+        let token = self.policy.insert(BlockId(number), fingerprint, after, now);
         if let Some(block) = self.blocks.get_mut(number) {
             block.token = token;
         }

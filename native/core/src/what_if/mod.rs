@@ -138,10 +138,10 @@ impl WhatIf {
         }
     }
 
-    /// A block was saved.
-    pub(crate) fn saved(&self, fingerprint: u32, block_bytes: u64, time: Tick) {
+    /// A block was saved, behind another in its chain if that is known.
+    pub(crate) fn saved(&self, fingerprint: u32, after: Option<u32>, block_bytes: u64, time: Tick) {
         let event = Event {
-            kind: EventKind::Saved,
+            kind: EventKind::Saved { after },
             block_bytes,
             time,
         };

@@ -55,13 +55,18 @@ impl Sample {
     /// Counts what happened to blocks that were sampled at this level, or before it was as high.
     pub(super) fn count(&mut self, event: Event, blocks: &[u32]) {
         let level = self.level;
-        let sampled: Vec<_> = blocks.iter().copied().filter(|block| is_sampled(*block, level)).collect();
+        let sampled: Vec<_> = blocks
+            .iter()
+            .copied()
+            .filter(|block| is_sampled(*block, level))
+            .collect();
         match event.kind {
             EventKind::Asked => self.serve(&sampled, event),
-            EventKind::Saved => {
+            EventKind::Saved { after } => {
+                let after = after.filter(|after| is_sampled(*after, level));
                 for miniature in &mut self.miniatures {
                     for block in &sampled {
-                        miniature.save(*block, event.block_bytes, event.time);
+                        miniature.save(*block, event.block_bytes, after, event.time);
                     }
                 }
             }
@@ -113,7 +118,11 @@ impl Sample {
     }
 
     fn largest(&self) -> usize {
-        self.miniatures.iter().map(Miniature::len).max().unwrap_or_default()
+        self.miniatures
+            .iter()
+            .map(Miniature::len)
+            .max()
+            .unwrap_or_default()
     }
 
     fn is_rough(&self, miniature: &Miniature) -> bool {

@@ -22,7 +22,7 @@ pub(crate) struct Point {
     pub(crate) pool_bytes: u64,
     pub(crate) hit_percent: f64,
     /// It may be off by more than two points.
-    is_rough: bool,
+    pub(crate) is_rough: bool,
 }
 
 impl WhatIf {
@@ -47,6 +47,11 @@ impl WhatIf {
         self.points
             .iter()
             .find(|point| point.hit_percent + ABOUT_PERCENT >= most)
+    }
+
+    /// The policy of the pools.
+    pub(crate) fn policy(&self) -> &'static str {
+        self.policy
     }
 
     /// Each size with the percent of the blocks that it would have hit.

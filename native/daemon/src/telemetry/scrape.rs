@@ -282,12 +282,22 @@ impl Scrape {
 
     fn what_if(&self, lines: &mut Lines<'_, '_>) -> fmt::Result {
         let what_if = WhatIf::of(&self.0.store);
-        let parts = what_if.points().iter();
+        let points = || what_if.points().iter();
+        let help = format!(
+            "The part of the blocks asked for that a pool of this size would have hit under {}, about",
+            what_if.policy()
+        );
         lines.gauges(
             "pool_bytes",
             "pegaflow_what_if_hit_ratio",
-            "The part of the blocks asked for that a pool of this size would have hit under the policy in use, about",
-            parts.map(|point| (point.pool_bytes.to_string(), point.hit_percent / 100.0)),
+            &help,
+            points().map(|point| (point.pool_bytes.to_string(), point.hit_percent / 100.0)),
+        )?;
+        lines.gauges(
+            "pool_bytes",
+            "pegaflow_what_if_rough",
+            "Whether that may be off by more than two points: 1 if so",
+            points().map(|point| (point.pool_bytes.to_string(), f64::from(u8::from(point.is_rough)))),
         )?;
         lines.gauge(
             "pegaflow_suggested_pool_bytes",

@@ -91,6 +91,22 @@ impl Ghosts {
         Some(found.memory(now))
     }
 
+    /// Remembers only these fingerprints; what was forgotten goes to `forget`.
+    pub(super) fn retain(&mut self, now: u32, keeps: impl Fn(u32) -> bool, mut forget: impl FnMut(Memory)) {
+        for bucket in &mut self.buckets {
+            let mut kept = [Entry::NONE; WAYS];
+            let mut places = kept.iter_mut();
+            for entry in bucket.iter().filter(|entry| **entry != Entry::NONE) {
+                if !keeps(entry.fingerprint()) {
+                    forget(entry.memory(now));
+                } else if let Some(place) = places.next() {
+                    *place = *entry;
+                }
+            }
+            *bucket = kept;
+        }
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         self.buckets.capacity() * size_of::<[Entry; WAYS]>()
     }

@@ -478,8 +478,16 @@ impl EvictionPolicy for Density {
         self.nodes.get(token).map(|node| tick(node.used))
     }
 
-    fn scale_down(&mut self, doublings: u32) {
+    fn sample(&mut self, doublings: u32, is_sampled: &dyn Fn(u32) -> bool) {
+        for _ in self.doublings..doublings {
+            // What all blocks have taught weighs as if it were of the sample.
+            self.hazards.fade();
+        }
         self.doublings = doublings;
+        let cohorts = &mut self.cohorts;
+        self.ghosts.retain(self.now, is_sampled, |memory| {
+            cohorts.leave_forgotten(memory.class, memory.used)
+        });
     }
 
     fn len(&self) -> usize {

@@ -9,8 +9,8 @@ use super::{BLOCK_BYTES, fingerprints, watch, what_if};
 use crate::eviction::PolicyKind;
 use crate::simulate::tests::workloads;
 use crate::sync::Ordering;
-use crate::what_if::backlog::MOST;
 use crate::what_if::WhatIf;
+use crate::what_if::backlog::MOST;
 
 const POOL_BLOCKS: usize = 1_000;
 const POOL_BYTES: u64 = POOL_BLOCKS as u64 * BLOCK_BYTES;
@@ -46,7 +46,10 @@ fn the_sample_becomes_smaller_when_it_has_too_many_blocks() {
             ask(&what_if, prompt * 100..prompt * 100 + 100);
         }
         let curve = what_if.curve(100_000 * BLOCK_BYTES);
-        assert!(curve.sampled_blocks <= 1_000 && curve.sampled_blocks >= 400, "{curve:?}");
+        assert!(
+            curve.sampled_blocks <= 1_000 && curve.sampled_blocks >= 400,
+            "{curve:?}"
+        );
         assert_eq!(curve.seen_blocks, 20_000);
     }
 }
@@ -96,7 +99,10 @@ fn what_a_thread_counts_meanwhile_is_what_is_counted_when_somebody_asks() {
     assert_eq!(curve.seen_blocks, asked.seen_blocks);
     for (one, other) in curve.points.iter().zip(&asked.points) {
         // Where the thread took too long, it went on with a smaller sample.
-        assert!((one.hit_part - other.hit_part).abs() < 0.2, "{curve:?}\n{asked:?}");
+        assert!(
+            (one.hit_part - other.hit_part).abs() < 0.2,
+            "{curve:?}\n{asked:?}"
+        );
     }
 }
 
@@ -111,7 +117,7 @@ proptest! {
         for (time, blocks) in requests.iter().enumerate() {
             what_if.asked(&fingerprints(blocks), BLOCK_BYTES, time as u64);
             if let Some(block) = saved.get(time) {
-                what_if.saved(super::fingerprint(*block), BLOCK_BYTES, time as u64);
+                what_if.saved(super::fingerprint(*block), None, BLOCK_BYTES, time as u64);
             }
         }
         let curve = what_if.curve(100 * BLOCK_BYTES);
