@@ -10,6 +10,7 @@ from pegaflow.cli.exit_codes import ExitCode
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import table, write_line, write_tables
 from pegaflow.cli.status_fleet import status_of_all
+from pegaflow.cli.status_gpus import gpu_lines
 from pegaflow.cli.top.sources import named_urls
 from pegaflow.config import resolve_socket
 from pegaflow.document import parse
@@ -102,7 +103,7 @@ def _overview(status: Status) -> "Table":
         ("", f"size: {_size_origin(status)}"),
         *(("numa", nodes) for nodes in [_nodes(status)] if nodes),
         *_ssd(status),
-        ("gpus", _gpus(status)),
+        *_gpus(status),
         *(("kept", _taken_over(taken_over)) for taken_over in [status.taken_over] if taken_over),
         ("verify", _checksums(status)),
         ("blocks", _blocks(status)),
@@ -182,12 +183,9 @@ def _traffic(ssd: Ssd) -> str:
     )
 
 
-def _gpus(status: Status) -> str:
-    gpus = status.gpus
-    if gpus.state != "ready":
-        return gpus.state if gpus.reason is None else f"none: {gpus.reason}"
-    names = ", ".join(device.name for device in gpus.devices)
-    return f"{names}, {format_size(gpus.pinned_bytes)} of the pool pinned"
+def _gpus(status: Status) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(gpu_lines(status.gpus)):
+        yield "" if number else "gpus", line
 
 
 def _taken_over(taken_over: TakenOver) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pegaflow.units import format_size
+
 
 @dataclass(frozen=True)
 class GpuRing:
@@ -29,6 +31,15 @@ class GpuEngine:
     ring: GpuRing | None
     """None: no ring is used."""
 
+    @property
+    def way(self) -> str:
+        """How it is copied, and what that was chosen by, in words."""
+        rates = {"batch": self.batch_bytes_s, "plain": self.plain_bytes_s}
+        told = [f"{way} {_rate(rate)}" for way, rate in rates.items() if rate is not None]
+        if self.ring is not None:
+            told.append(f"ring of {format_size(self.ring.bytes)} {_rate(self.ring.bytes_s)}")
+        return f"by {self.copy_strategy}" + (f" ({', '.join(told)})" if told else "")
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -39,6 +50,8 @@ class Gpu:
     own_bytes: int | None
     """Bytes that the daemon took at its start, contexts and all; None: the driver does not say."""
     engines: tuple[GpuEngine, ...]
+    is_shared_by_mps: bool = False
+    """Through MPS, where copies may outlive a killed daemon."""
 
 
 @dataclass(frozen=True)
@@ -52,3 +65,7 @@ class Gpus:
     pinned_bytes: int
     """Bytes of the pool that are pinned for copies."""
     devices: tuple[Gpu, ...]
+
+
+def _rate(bytes_s: float) -> str:
+    return f"{format_size(int(bytes_s))}/s"

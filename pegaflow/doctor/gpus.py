@@ -6,7 +6,7 @@ from typing import Final
 
 from pegaflow.doctor.finding import Finding
 from pegaflow.doctor.machine import Machine
-from pegaflow.gpu_models import GpuEngine, Gpus
+from pegaflow.gpu_models import Gpu, Gpus
 from pegaflow.units import format_size
 
 _DRIVER: Final = "/proc/driver/nvidia"
@@ -63,15 +63,23 @@ def _of_daemon(gpus: Gpus) -> Iterator[Finding]:
         )
         return
     for device in gpus.devices:
-        evidence = f"{device.uuid}, {format_size(gpus.pinned_bytes)} of the pool pinned" + "".join(
-            f"; engine {engine.pid} copies {_strategy(engine)}" for engine in device.engines
-        )
-        yield Finding("gpu", "ok", f"the daemon uses {device.name}", evidence)
+        yield _device(device, gpus.pinned_bytes)
 
 
-def _strategy(engine: GpuEngine) -> str:
-    rates = {"batch": engine.batch_bytes_s, "plain": engine.plain_bytes_s}
-    measured = ", ".join(
-        f"{way} {format_size(int(rate))}/s" for way, rate in rates.items() if rate is not None
+def _device(device: Gpu, pinned_bytes: int) -> Finding:
+    own = device.own_bytes
+    evidence = "".join(
+        [
+            f"{device.uuid}, {format_size(pinned_bytes)} of the pool pinned",
+            "" if own is None else f"; {format_size(own)} of its memory taken by the daemon",
+            *(f"; engine {engine.pid} copies {engine.way}" for engine in device.engines),
+        ]
     )
-    return f"by {engine.copy_strategy}" + (f" ({measured})" if measured else "")
+    if device.is_shared_by_mps:
+        text = f"{device.name} is shared through MPS: copies may outlive a killed daemon"
+        remedy = (
+            "end MPS with `echo quit | nvidia-cuda-mps-control`, then start the daemon and the "
+            "engines again: under MPS a killed daemon's last copies may land in blocks in use"
+        )
+        return Finding("gpu", "problem", text, evidence, remedy)
+    return Finding("gpu", "ok", f"the daemon uses {device.name}", evidence)

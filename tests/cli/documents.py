@@ -122,6 +122,7 @@ def status_document(**changes: Any) -> dict[str, Any]:
                     "uuid": "GPU-1d2c3b4a-5968-7786-95a4-b3c2d1e0ff0e",
                     "name": "NVIDIA H200",
                     "own_bytes": 545259520,
+                    "is_shared_by_mps": False,
                     "engines": [
                         {
                             "pid": 102,

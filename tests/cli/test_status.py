@@ -82,6 +82,17 @@ def test_memory_on_several_nodes_is_told_by_node(pegaflow: CommandLine) -> None:
     assert line.split(maxsplit=1)[1] == "about 512 MiB on node 0, about 256 MiB on node 1"
 
 
+def test_a_gpu_that_is_shared_through_mps_is_told(pegaflow: CommandLine) -> None:
+    gpus = status_document()["gpus"]
+    (device,) = gpus["devices"]
+    pegaflow.daemon = daemon(gpus=gpus | {"devices": [device | {"is_shared_by_mps": True}]})
+    assert "shared through MPS: copies may outlive a killed daemon" in pegaflow("status").out
+    # Older daemons do not tell.
+    del device["is_shared_by_mps"]
+    pegaflow.daemon = daemon(gpus=gpus | {"devices": [device]})
+    assert pegaflow("status").out == golden("status.txt")
+
+
 def test_scripts_get_the_daemon_s_document_as_it_is(pegaflow: CommandLine) -> None:
     pegaflow.daemon = daemon()
     outcome = pegaflow("status", "--json")

@@ -60,6 +60,17 @@ def test_the_copy_strategies_of_engines_are_told(tmp_path: Path) -> None:
     )
 
 
+def test_a_gpu_that_is_shared_through_mps_is_a_problem(tmp_path: Path) -> None:
+    device = Gpu("GPU-1", "NVIDIA H200", 528 << 20, (), is_shared_by_mps=True)
+    fake = machine(tmp_path, {VERSION: SAID.format("580.82.07")})
+    _, found = gpus.check(fake, Gpus("ready", None, 1 << 30, (device,)))
+    assert (found.level, "MPS" in found.text) == ("problem", True)
+    assert "nvidia-cuda-mps-control" in str(found.remedy)
+    assert found.evidence == (
+        "GPU-1, 1 GiB of the pool pinned; 528 MiB of its memory taken by the daemon"
+    )
+
+
 def _absent() -> Sequence[str]:
     raise ImportError("No module named 'pyverbs'")
 

@@ -7,6 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::{INVALID_CONTEXT, INVALID_DEVICE, SUCCESS};
 
 const GPUS: usize = 2;
+/// Where it is set, the GPUs are shared through MPS.
+const HAS_MPS: &str = "CUDA_STAND_IN_MPS";
+/// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`.
+const MPS_ENABLED: u32 = 133;
 
 /// The GPUs that this process sees, in its order.
 pub(crate) fn visible() -> Vec<usize> {
@@ -68,8 +72,9 @@ pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, _attribute: u32, _device: c_int) -> u32 {
-    unsafe { value.write(0) };
+pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: u32, _device: c_int) -> u32 {
+    let has_it = attribute == MPS_ENABLED && std::env::var_os(HAS_MPS).is_some();
+    unsafe { value.write(has_it.into()) };
     SUCCESS
 }
 

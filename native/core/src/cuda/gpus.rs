@@ -107,6 +107,8 @@ pub struct GpuSnapshot {
     pub name: String,
     /// Bytes of its memory that this process took when it began; None where the driver does not say.
     pub own_bytes: Option<u64>,
+    /// Whether it is shared through MPS, where copies may outlive a killed daemon.
+    pub is_shared_by_mps: bool,
     /// The engines that have memory on it.
     pub engines: Vec<EngineSnapshot>,
 }
@@ -227,6 +229,7 @@ impl Gpus {
                         uuid: device.gpu.uuid().to_string(),
                         name: device.gpu.name().to_owned(),
                         own_bytes: device.own_bytes.get().copied(),
+                        is_shared_by_mps: device.gpu.is_shared_by_mps(),
                         engines: device.engines(),
                     })
                     .collect();

@@ -11,6 +11,7 @@ use pegaflow_core::layout::{BlockLayout, LayerLayout, Segment};
 use pegaflow_core::process::PeerProcess;
 
 use crate::device::Device;
+use crate::stand_in;
 
 fn read<const N: usize>(from: &mut impl Read) -> [u8; N] {
     let mut bytes = [0; N];
@@ -40,6 +41,7 @@ fn send(to: &mut impl Write, bytes: &[u8]) {
 enum Ask {
     Allocate,
     AllocateFromPool,
+    AllocateVirtual,
     Free,
     Peek,
     Poke,
@@ -64,11 +66,11 @@ pub(crate) fn serve() {
         let (first, second) = (number(&mut asked), number(&mut asked));
         let payload = bytes(&mut asked);
         let said = match ask[0] {
-            ask if ask == Ask::Allocate as u8 || ask == Ask::AllocateFromPool as u8 => {
-                let address = if ask == Ask::Allocate as u8 {
-                    device.allocate(first as usize)
-                } else {
-                    device.allocate_from_pool(first as usize)
+            ask if ask <= Ask::AllocateVirtual as u8 => {
+                let address = match ask {
+                    ask if ask == Ask::Allocate as u8 => device.allocate(first as usize),
+                    ask if ask == Ask::AllocateFromPool as u8 => device.allocate_from_pool(first as usize),
+                    _ => stand_in::allocate_virtual(first as usize),
                 };
                 match Export::new([address + first / 2, address]) {
                     Ok(export) => {
@@ -255,6 +257,11 @@ impl Engine {
     /// Why memory of an asynchronous pool cannot be exported.
     pub(crate) fn refusal_of_pool(&self) -> String {
         String::from_utf8(self.ask(Ask::AllocateFromPool, 1 << 20, 0, &[])).unwrap()
+    }
+
+    /// Why memory that is mapped piece by piece cannot be exported.
+    pub(crate) fn refusal_of_virtual_memory(&self) -> String {
+        String::from_utf8(self.ask(Ask::AllocateVirtual, 1 << 20, 0, &[])).unwrap()
     }
 
     pub(crate) fn free(&self, address: u64) {

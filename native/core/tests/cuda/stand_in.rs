@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cudarc::driver::sys::culib;
 use libtest_mimic::Trial;
 use pegaflow_core::cuda::{CopyStrategy, CopyWay, GpuSettings};
 use tempfile::TempDir;
@@ -60,6 +61,20 @@ pub(crate) fn mapped_bytes() -> u64 {
     .sum()
 }
 
+/// Memory as expandable segments have it, of the current context's GPU.
+pub(crate) fn allocate_virtual(bytes: usize) -> u64 {
+    let mut address = 0;
+    #[expect(unsafe_code, reason = "a call of the stand-in")]
+    // SAFETY: the function has this type, and writes to a number of ours.
+    unsafe {
+        let allocate = culib()
+            .get::<unsafe extern "C" fn(*mut u64, usize) -> u32>(b"standInAllocateVirtual")
+            .unwrap();
+        assert_eq!(allocate(&raw mut address, bytes), 0);
+    }
+    address
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
     let test = |name: &'static str, test: fn()| {
         Trial::test(name, move || {
@@ -85,8 +100,24 @@ pub(crate) fn trials() -> Vec<Trial> {
             a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept,
         ),
         test(
+            "a_driver_without_a_call_that_is_needed_is_named_with_what_to_install",
+            a_driver_without_a_call_that_is_needed_is_named_with_what_to_install,
+        ),
+        test(
+            "a_driver_that_is_too_old_is_named_with_what_to_install",
+            a_driver_that_is_too_old_is_named_with_what_to_install,
+        ),
+        test(
             "a_gpu_that_is_lost_ends_the_process",
             a_gpu_that_is_lost_ends_the_process,
+        ),
+        test(
+            "a_gpu_that_is_shared_through_mps_is_said_to_be",
+            a_gpu_that_is_shared_through_mps_is_said_to_be,
+        ),
+        test(
+            "memory_that_is_mapped_piece_by_piece_is_refused_with_the_settings",
+            memory_that_is_mapped_piece_by_piece_is_refused_with_the_settings,
         ),
     ]
     .into_iter()
@@ -96,6 +127,9 @@ pub(crate) fn trials() -> Vec<Trial> {
                 vec![
                     test("sees_no_gpu", sees_no_gpu),
                     test("loses_its_gpu", loses_its_gpu),
+                    test("has_mps", has_mps),
+                    test("lacks_a_call", lacks_a_call),
+                    test("is_too_old", is_too_old),
                     test("has_no_batches_any_more", has_no_batches_any_more),
                 ]
             })
@@ -104,24 +138,53 @@ pub(crate) fn trials() -> Vec<Trial> {
     .collect()
 }
 
-/// The library without the name of the batch call.
 fn a_driver_without_batch_calls_passes_the_suite() {
-    let (name, other) = (b"cuMemcpyBatchAsync\0", b"cuMemcpyBatchGone_\0");
+    let bytes = library_without(b"cuMemcpyBatchAsync\0");
+    assert_eq!(start_over(&bytes, "the_cuda_engine_passes_the_suite", &[]), 0);
+}
+
+/// The library without the name of a call.
+fn library_without(name: &[u8]) -> Vec<u8> {
     let mut bytes = fs::read(library()).unwrap();
     let places: Vec<usize> = bytes
         .windows(name.len())
         .enumerate()
-        .filter(|(_, window)| window == name)
+        .filter(|(_, window)| *window == name)
         .map(|(place, _)| place)
         .collect();
     assert!(!places.is_empty());
     for place in places {
-        bytes[place..][..other.len()].copy_from_slice(other);
+        bytes[place] = b'_';
     }
-    let dir = TempDir::new().unwrap();
-    fs::write(dir.path().join("libcuda.so"), bytes).unwrap();
-    let suite = ["--exact", "the_cuda_engine_passes_the_suite"].map(String::from);
-    assert_eq!(again(dir.path(), suite.into_iter(), &[]), 0);
+    bytes
+}
+
+fn a_driver_without_a_call_that_is_needed_is_named_with_what_to_install() {
+    let bytes = library_without(b"cuIpcOpenEventHandle\0");
+    assert_eq!(start_over(&bytes, "lacks_a_call", &[]), 0);
+}
+
+fn lacks_a_call() {
+    let reason = reason_for_no_gpu();
+    assert!(
+        reason.contains("no cuIpcOpenEventHandle: install one for CUDA 12"),
+        "{reason}"
+    );
+}
+
+fn a_driver_that_is_too_old_is_named_with_what_to_install() {
+    assert_eq!(
+        start_again("is_too_old", &[("CUDA_STAND_IN_VERSION", "11080")]),
+        0
+    );
+}
+
+fn is_too_old() {
+    let reason = reason_for_no_gpu();
+    assert!(
+        reason.contains("one for CUDA 11.8: install one for CUDA 12.0"),
+        "{reason}"
+    );
 }
 
 fn a_driver_that_refuses_batches_passes_the_suite() {
@@ -158,8 +221,13 @@ fn has_no_batches_any_more() {
 }
 
 fn start_again(test: &str, environment: &[(&str, &str)]) -> i32 {
+    start_over(&fs::read(library()).unwrap(), test, environment)
+}
+
+/// The test alone, in a process of its own, with these bytes for a library.
+fn start_over(library: &[u8], test: &str, environment: &[(&str, &str)]) -> i32 {
     let dir = TempDir::new().unwrap();
-    fs::copy(library(), dir.path().join("libcuda.so")).unwrap();
+    fs::write(dir.path().join("libcuda.so"), library).unwrap();
     let mut environment = environment.to_vec();
     environment.push(("PEGAFLOW_TEST_STARTED_AGAIN", "1"));
     again(
@@ -174,12 +242,16 @@ fn a_driver_that_sees_no_gpu_is_no_error_and_the_reason_is_kept() {
 }
 
 fn sees_no_gpu() {
+    let reason = reason_for_no_gpu();
+    assert!(reason.contains("CUDA_ERROR_NO_DEVICE"), "{reason}");
+}
+
+fn reason_for_no_gpu() -> String {
     let daemon = Daemon::start(64 << 20);
     let snapshot = daemon.settled();
     assert_eq!(snapshot.state, "none");
-    let reason = snapshot.reason.unwrap();
-    assert!(reason.contains("CUDA_ERROR_NO_DEVICE"), "{reason}");
     daemon.gpus.close();
+    snapshot.reason.unwrap()
 }
 
 fn a_gpu_that_is_lost_ends_the_process() {
@@ -197,4 +269,30 @@ fn loses_its_gpu() {
     fs::write(env::var_os("CUDA_STAND_IN_BROKEN").unwrap(), "").unwrap();
     memory.read_all();
     unreachable!("the process has ended");
+}
+
+fn a_gpu_that_is_shared_through_mps_is_said_to_be() {
+    let daemon = Daemon::start(64 << 20);
+    let devices = daemon.settled().devices;
+    assert!(devices.iter().all(|device| !device.is_shared_by_mps));
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("said");
+    let environment = [("CUDA_STAND_IN_MPS", file.to_str().unwrap())];
+    assert_eq!(start_again("has_mps", &environment), 0);
+    assert!(file.exists(), "the test did not come to its end");
+}
+
+fn has_mps() {
+    let daemon = Daemon::start(64 << 20);
+    let devices = daemon.settled().devices;
+    assert!(!devices.is_empty());
+    assert!(devices.iter().all(|device| device.is_shared_by_mps));
+    fs::write(env::var_os("CUDA_STAND_IN_MPS").unwrap(), "").unwrap();
+}
+
+/// Expandable segments and sleep mode have memory of this kind.
+fn memory_that_is_mapped_piece_by_piece_is_refused_with_the_settings() {
+    let refusal = Engine::start().refusal_of_virtual_memory();
+    assert!(refusal.contains("expandable_segments"), "{refusal}");
+    assert!(refusal.contains("sleep mode"), "{refusal}");
 }

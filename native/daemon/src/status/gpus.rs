@@ -16,6 +16,7 @@ struct Device {
     uuid: String,
     name: String,
     own_bytes: Option<u64>,
+    is_shared_by_mps: bool,
     engines: Vec<Engine>,
 }
 
@@ -66,6 +67,7 @@ impl Gpus {
             uuid: device.uuid,
             name: device.name,
             own_bytes: device.own_bytes,
+            is_shared_by_mps: device.is_shared_by_mps,
         });
         Self {
             state: snapshot.state,
