@@ -52,7 +52,7 @@ impl Cohort {
 
     /// Gives it the rank of its age.
     fn rank_now(&mut self, now: u32, edge: u32, hazards: &Hazards) -> Rank {
-        let rank = if now.wrapping_sub(self.first) <= now.wrapping_sub(edge) {
+        let rank = if now.wrapping_sub(self.first) < now.wrapping_sub(edge) {
             (true, 0, self.first)
         } else {
             let density = hazards.density(Class::from_bits(self.class), bucket(self.age(now)));
@@ -75,7 +75,7 @@ pub(super) struct Cohorts {
     order: BTreeSet<(Rank, u32)>,
     /// Those with leaves, by the moment from which their members are unused.
     with_leaves: BTreeSet<(u32, u32)>,
-    /// What was used since this moment stays.
+    /// What was used after this moment stays.
     edge: u32,
     /// How many there may be before those that have become alike are made one.
     most: usize,
@@ -192,7 +192,7 @@ impl Cohorts {
 
     /// Orders all cohorts by their ages of now.
     ///
-    /// What was used since `edge` goes last.
+    /// What was used after `edge` goes last.
     pub(super) fn rank(&mut self, now: u32, edge: u32, hazards: &Hazards) {
         self.edge = edge;
         let mut order = Vec::with_capacity(self.with_leaves.len());

@@ -30,7 +30,7 @@ use recency::{Lru, Recency};
 const FRESH_DIVISOR: usize = 32;
 /// and what came in so few moments that ages hardly tell it from what was there, up to this part of all.
 const FRESH_MOMENTS: u32 = 8;
-const MOST_FRESH_DIVISOR: usize = 2;
+const MOST_FRESH_DIVISOR: usize = 4;
 /// So many at most, which the processor's caches still hold when they are fresh no more.
 const MOST_FRESH: usize = 1 << 12;
 /// Of blocks that are not kept, so many for each kept one are remembered,
@@ -325,31 +325,41 @@ impl Density {
         if let Some(token) = self.cohorts.next() {
             return Some(token);
         }
-        while self.settle_fresh() {}
+        while self.settle_fresh(self.fresh.oldest()) {}
         self.rank();
         self.cohorts.next()
     }
 
     /// Leaves fresh only what came last.
     fn limit_fresh(&mut self) {
+        let fitting = if self.fitting > 0 { self.fitting } else { self.kept };
         while let Some(node) = self.fresh.oldest().and_then(|token| self.nodes.get(token)) {
             let is_new = self.now.wrapping_sub(node.used) < FRESH_MOMENTS;
             let divisor = if is_new { MOST_FRESH_DIVISOR } else { FRESH_DIVISOR };
-            if self.fresh.len() <= self.kept.div_ceil(divisor).min(MOST_FRESH) {
+            if self.fresh.len() <= fitting.div_ceil(divisor).min(MOST_FRESH) {
                 return;
             }
-            self.settle_fresh();
+            let end = self
+                .fresh
+                .youngest()
+                .filter(|token| self.is_end_since(*token, node.used));
+            self.settle_fresh(end.or(self.fresh.oldest()));
         }
     }
 
-    /// The first of the fresh blocks is fresh no more; whether there was one.
-    fn settle_fresh(&mut self) -> bool {
-        let Some(token) = self.fresh.oldest() else {
-            return false;
-        };
-        self.unsettle(token);
-        self.settle(token);
-        true
+    /// Whether a block that came last ends a chain that came at this moment: its beginning is of use without it.
+    fn is_end_since(&self, token: Token, moment: u32) -> bool {
+        let node = self.nodes.get(token);
+        node.is_some_and(|node| node.parent != NONE && node.used == moment)
+    }
+
+    /// One of the fresh blocks is fresh no more; whether there was one.
+    fn settle_fresh(&mut self, token: Option<Token>) -> bool {
+        if let Some(token) = token {
+            self.unsettle(token);
+            self.settle(token);
+        }
+        token.is_some()
     }
 
     /// Makes all blocks leaves: what is left are chains that lead back to themselves, as no engine's do.
@@ -403,8 +413,8 @@ impl EvictionPolicy for Density {
         self.kept += 1;
         let token = self.nodes.insert(block, memory.class, memory.used);
         self.fresh.push(&mut self.nodes, token);
-        self.limit_fresh();
         self.chain(token, fingerprint, after);
+        self.limit_fresh();
         token
     }
 

@@ -149,6 +149,10 @@ impl List {
         (self.oldest != NONE).then_some(Token(self.oldest))
     }
 
+    pub(super) fn youngest(&self) -> Option<Token> {
+        (self.youngest != NONE).then_some(Token(self.youngest))
+    }
+
     /// Puts a node that is in no list at the young end.
     pub(super) fn push(&mut self, nodes: &mut Nodes, token: Token) {
         let before = std::mem::replace(&mut self.youngest, token.0);
