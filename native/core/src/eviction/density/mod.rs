@@ -28,7 +28,8 @@ use recency::{Lru, Recency};
 
 /// What came last is fresh, and goes last whatever its class: this part of all blocks,
 const FRESH_DIVISOR: usize = 32;
-/// and what came in so few moments that ages hardly tell it from what was there, up to this part of all.
+/// and what came in so few moments that ages hardly tell it from what was there, up to this part of all, as long as others
+/// stay that were used last.
 const FRESH_MOMENTS: u32 = 8;
 const MOST_FRESH_DIVISOR: usize = 4;
 /// So many at most, which the processor's caches still hold when they are fresh no more.
@@ -335,7 +336,12 @@ impl Density {
         let fitting = if self.fitting > 0 { self.fitting } else { self.kept };
         while let Some(node) = self.fresh.oldest().and_then(|token| self.nodes.get(token)) {
             let is_new = self.now.wrapping_sub(node.used) < FRESH_MOMENTS;
-            let divisor = if is_new { MOST_FRESH_DIVISOR } else { FRESH_DIVISOR };
+            let is_known = self.recency.blocks(fitting) == 0;
+            let divisor = if is_new && !is_known {
+                MOST_FRESH_DIVISOR
+            } else {
+                FRESH_DIVISOR
+            };
             if self.fresh.len() <= fitting.div_ceil(divisor).min(MOST_FRESH) {
                 return;
             }

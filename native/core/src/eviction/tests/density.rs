@@ -266,6 +266,24 @@ fn what_came_last_stays_where_its_kind_was_never_of_use() {
 }
 
 #[test]
+fn prompts_that_fill_the_cache_drive_nothing_out_that_is_used_again_and_again() {
+    for others in [40, 60, 200] {
+        let mut cache = Cache::new(PolicyKind::Density, 60);
+        let often: Vec<_> = (0..20).collect();
+        let mut fresh = 100..;
+        let mut late_hits = 0;
+        for round in 0..300 {
+            cache.now += SECOND;
+            let hits = cache.serve(&often);
+            late_hits += if round >= 200 { hits } else { 0 };
+            cache.now += SECOND;
+            cache.serve(&fresh.by_ref().take(others).collect::<Vec<_>>());
+        }
+        assert!(late_hits > 1900, "{late_hits} of 2000 beside prompts of {others}");
+    }
+}
+
+#[test]
 fn what_was_just_saved_is_found_at_any_speed() {
     for step in [0, 1, 5, 20, 60, 100, 500, 3000] {
         let mut cache = Cache::new(PolicyKind::Density, 512);
