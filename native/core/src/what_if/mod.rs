@@ -25,7 +25,7 @@ use sample::Sample;
 
 /// Sizes of the pool that are looked at.
 const SIZES: usize = 8;
-/// Most blocks of a miniature: all together have twice as many, of about 100 bytes each.
+/// Most blocks of a miniature, of about 100 bytes each: where not all fit, all sizes together have twice as many.
 const MOST_BLOCKS: usize = 64 << 10;
 /// After so many blocks what was seen counts half.
 const FADE_BLOCKS: u64 = 1 << 24;
