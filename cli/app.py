@@ -27,7 +27,7 @@ from pegaflow.cli import (
 from pegaflow.cli.context import AppContext
 from pegaflow.cli.examples import add_examples
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
-from pegaflow.cli.output import discard_results, note
+from pegaflow.cli.output import discard_results, note, unwritten
 from pegaflow.distribution import refuse_strangers
 from pegaflow.errors import PegaflowError
 
@@ -94,6 +94,13 @@ def run(args: Sequence[str], context: AppContext) -> int:
         # Typer ends the process by itself for a broken pipe alone.
         discard_results()
         return ExitCode.OK
+    except OSError as error:
+        # Files have names: this is what Typer writes by itself, such as help.
+        if error.filename is not None:
+            raise
+        discard_results()
+        note(context, unwritten(error))
+        return ExitCode.FAILED
 
 
 def _usage(error: typer.TyperException) -> str:

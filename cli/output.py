@@ -31,14 +31,18 @@ def _writing() -> Iterator[None]:
         raise
     except OSError as error:
         discard_results()
-        raise PegaflowError(
-            f"standard output cannot be written: {error.strerror}; the command itself was done"
-        ) from error
+        raise PegaflowError(f"{unwritten(error)}; the command itself was done") from error
+
+
+def unwritten(error: OSError) -> str:
+    """Says that results cannot be written."""
+    return f"standard output cannot be written: {error.strerror}"
 
 
 def discard_results() -> None:
     """What could not be written is not tried again when the process ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def can_redraw(context: AppContext, stream: TextIO) -> bool:
@@ -96,11 +100,13 @@ def _console(context: AppContext, file: TextIO) -> "Console":
 
     # A pipe has no width: lines are never cut there.
     width = None if file.isatty() else 10_000
+    # No terminal has that: whoever sets it does not know.
+    unknown = ("COLUMNS", "0")
     return Console(
         file=file,
         width=width,
         highlight=False,
         markup=False,
         emoji=False,
-        _environ=context.environ,
+        _environ=dict(item for item in context.environ.items() if item != unknown),
     )

@@ -1,7 +1,7 @@
 """Traces in lines of CSV that have lengths only, of Azure and BurstGPT: blocks are supposed."""
 
 import csv
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from pegaflow.planning.lines import MOST_TOKENS, BadLine, Form, Parse, ReadOptions, Request
@@ -100,9 +100,7 @@ def _time(text: str) -> float:
     except ValueError:
         pass
     try:
-        # Some traces have seven digits behind the second.
-        whole, _, fraction = text.strip().partition(".")
-        seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
-        return seconds + (float(f"0.{fraction}") if fraction else 0.0)
+        moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise BadLine(f"{quoted(text)} is no time in seconds or as YYYY-MM-DD hh:mm:ss") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

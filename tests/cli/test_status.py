@@ -128,6 +128,12 @@ def test_many_namespaces_without_blocks_are_one_row(
         assert told[-1].split()[-3:-1] == [str(2 * count), str(3 * count)]
 
 
+def test_a_terminal_of_no_columns_is_one_of_which_nothing_is_known(pegaflow: CommandLine) -> None:
+    pegaflow.daemon, pegaflow.is_terminal = daemon(), True
+    pegaflow.environ["COLUMNS"] = "0"
+    assert pegaflow("status").out.startswith("daemon   ready")
+
+
 @pytest.mark.parametrize("state", ["starting", "ready", "draining"])
 def test_a_daemon_that_works_is_a_success(pegaflow: CommandLine, state: str) -> None:
     pegaflow.daemon = daemon(state=state)

@@ -20,9 +20,21 @@ def test_results_that_cannot_be_written_are_an_error_of_one_line(
     assert errors.count("\n") == 1
 
 
+@pytest.mark.parametrize("args", [(), ("--help",), ("tier", "--help"), ("--show-completion",)])
+def test_help_that_cannot_be_written_is_an_error_of_one_line(
+    host: Host, args: tuple[str, ...]
+) -> None:
+    code, _, errors = _run(host, ">/dev/full", *args)
+    said = "pegaflow: standard output cannot be written: No space left on device\n"
+    assert (code, errors) == (1, said)
+
+
+@pytest.mark.parametrize("args", [("version",), ("--help",), ("--show-completion",)])
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "<&-"])
-def test_a_stream_that_is_closed_is_not_missed(host: Host, redirection: str) -> None:
-    code, _, errors = _run(host, redirection, "version")
+def test_a_stream_that_is_closed_is_not_missed(
+    host: Host, redirection: str, args: tuple[str, ...]
+) -> None:
+    code, _, errors = _run(host, redirection, *args)
     assert (code, errors) == (0, "")
 
 

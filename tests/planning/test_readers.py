@@ -57,6 +57,17 @@ def test_azure_lines_share_what_is_supposed_and_say_so(tmp_path: Path) -> None:
     assert "supposed" in trace.reuse_model and "32 tokens" in trace.reuse_model
 
 
+def test_azure_times_may_name_their_zone(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    times = ("23:59:59.5", "23:59:59.751+00:00", "23:59:59.9Z")
+    lines = [f"2024-05-09 {time},64,10\n" for time in times]
+    lines.append("2024-05-10 02:00:00+02:00,64,10\n")
+    path.write_text(f"TIMESTAMP,ContextTokens,GeneratedTokens\n{''.join(lines)}", encoding="utf-8")
+    trace = read(path)
+    assert trace.requests == 4
+    assert trace.duration_s == pytest.approx(0.5)
+
+
 def test_burstgpt_sessions_begin_with_what_they_had(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(
@@ -112,7 +123,8 @@ BAD_CELLS = {
     f"5,{'x' * (200 << 10)}": "it is no CSV (field larger than",
     "nan,64": "the time nan s is too far from 0",
     "1e300,64": "the time 1e+300 s is too far from 0",
-    "2023-11-16 18:15:46.5e999,64": "the time inf s is too far from 0",
+    "2023-11-16 18:15:46.5e999,64": "'2023-11-16 18:15:46.5e999' is no time in seconds or as",
+    "2023-11-16 18:15:46+25:00,64": "'2023-11-16 18:15:46+25:00' is no time in seconds or as",
 }
 
 
