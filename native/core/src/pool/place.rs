@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, StatFs, access, statfs};
 
+use super::geometry::PAGE_UNIT;
+use super::slot::RECORD_BYTES;
 use super::{PoolKind, machine};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -112,18 +114,21 @@ impl Place {
             return Ok(());
         };
         let free = free_bytes(&stat_of(pool)?);
-        let (free, remedy) = if self.is_huge_pages() {
+        let (free, table_bytes, remedy) = if self.is_huge_pages() {
             (
                 free.or_else(|| machine::free_huge_page_bytes(*huge_page_bytes)),
+                0,
                 "reserve more huge pages (vm.nr_hugepages)",
             )
         } else {
-            (free, "enlarge it (mount -o remount,size=)")
+            // The slot table lies there too, and grows as slabs are used.
+            let table_bytes = pool_bytes / PAGE_UNIT * RECORD_BYTES;
+            (free, table_bytes, "enlarge it (mount -o remount,size=)")
         };
         match free {
-            Some(free) if free < pool_bytes => Err(refuse(format!(
-                "a pool of {pool_bytes} bytes does not fit in {}, which has {free} bytes free: \
-                 make it smaller, {remedy}, or give another --pool-dir",
+            Some(free) if free < pool_bytes.saturating_add(table_bytes) => Err(refuse(format!(
+                "a pool of {pool_bytes} bytes with {table_bytes} bytes of a slot table does not fit in {}, \
+                 which has {free} bytes free: make it smaller, {remedy}, or give another --pool-dir",
                 pool.display()
             ))),
             _ => Ok(()),
