@@ -17,13 +17,15 @@ _REUSE: Final = (
     "requests (LoRA, images, cache salts) is not in the log"
 )
 _LINE: Final = re.compile(r"(?:\(.*?\) )?(?:DEBUG|INFO|WARNING|ERROR) (\d\d-\d\d \d\d:\d\d:\d\d) ")
+# As vLLM writes it to a terminal, or where it is told to.
+_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 # A prompt's text may look like a field: the last one counts.
 _PROMPT: Final = re.compile(r"equest \S+ .*prompt_token_ids: (\[[^\]]*\]|None)", re.DOTALL)
 
 
 def vllm_form(first: str, options: ReadOptions) -> Form | None:
     """The format, when this is a line of such a log."""
-    if not _LINE.match(first):
+    if not _LINE.match(_plain(first)):
         return None
     trace = Trace("vllm-log", options.block_tokens or _BLOCK_TOKENS, _REUSE)
     return trace, _parser(trace.block_tokens)
@@ -31,6 +33,7 @@ def vllm_form(first: str, options: ReadOptions) -> Form | None:
 
 def _parser(block_tokens: int) -> Parse:
     def parse(_: int, line: str) -> Request | None:
+        line = _plain(line)
         head, prompt = _LINE.match(line), _PROMPT.search(line)
         if head is None or prompt is None:
             return None
@@ -46,6 +49,11 @@ def _parser(block_tokens: int) -> Parse:
         return Request(time, len(tokens), _names(tokens, block_tokens))
 
     return parse
+
+
+def _plain(line: str) -> str:
+    """The line without colours; prompts in it have theirs escaped."""
+    return _COLOUR.sub("", line)
 
 
 def _time(text: str) -> float:

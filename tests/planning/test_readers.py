@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -313,6 +314,18 @@ def test_vllm_s_log_has_the_prompts_when_it_has_their_tokens(tmp_path: Path) -> 
     assert (trace.form, trace.requests, trace.duration_s) == ("vllm-log", 3, 2.0)
     # Two full blocks, four of which two are known, and two that differ by their first token.
     assert (trace.blocks, trace.distinct_blocks) == (8, 6)
+
+
+def test_vllm_s_log_may_have_the_colours_of_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    text = vllm_lines([*range(40)], [9] * 16)
+    text = re.sub(r"\(\S+ pid=7\)", "\x1b[0;36m\\g<0>\x1b[0;0m", text)
+    text = re.sub(r"\b(INFO|DEBUG)\b", "\x1b[37m\\g<0>\x1b[0m", text)
+    text = re.sub(r"11-30 \S+|\[\w+\.py:\d+\]", "\x1b[90m\\g<0>\x1b[0m", text)
+    path.write_text(text.replace("\n", "\r\n"), encoding="utf-8", newline="")
+    trace = read(path)
+    assert (trace.form, trace.requests, trace.duration_s) == ("vllm-log", 2, 1.0)
+    assert (trace.blocks, trace.distinct_blocks) == (3, 3)
 
 
 def test_vllm_s_log_without_tokens_says_how_to_get_them(tmp_path: Path) -> None:
