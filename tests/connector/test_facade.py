@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pegaflow import _native
 from pegaflow.connector import PegaKVConnector, compat
 from pegaflow.connector.assembly import Assembly
 from pegaflow.connector.facts import EngineFacts, ModelSource
@@ -215,6 +216,27 @@ def test_tensors_that_cannot_be_read_are_a_refusal_not_an_error(
     rig.register()
     rig.step()
     assert "the KV cache of this vLLM could not be read" in caplog.text
+
+
+def test_memory_that_cannot_be_shared_leaves_the_cache_off_and_the_log_names_the_setting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    why = "it is mapped piece by piece; turn off expandable_segments in PYTORCH_CUDA_ALLOC_CONF"
+
+    def refuse(layout_json: str) -> None:
+        raise _native.ConfigError(why)
+
+    monkeypatch.setattr(_native, "EngineLayout", refuse)
+    rig = Rig(monkeypatch)
+    rig.register("cuda")
+    rig.step()
+    assert why in caplog.text
+    request = FakeRequest.of_blocks(2)
+    assert rig.scheduler.get_num_new_matched_tokens(request, 0) == (0, False)
+    rig.scheduler.update_state_after_alloc(request, AllocatedIds([1, 2]), 0)
+    rig.step(step_of_new(request, [1, 2], tokens=64))
+    assert rig.scheduler.request_finished(request, [1, 2]) == (False, None)
+    assert rig.daemon.clients == [], "no worker attaches"
 
 
 def test_a_mistake_in_the_settings_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
