@@ -8,13 +8,16 @@ use cudarc::driver::sys::{CUdeviceptr, CUevent, CUipcEventHandle, CUipcMemHandle
 
 use super::driver::{NOT_READY, SUCCESS};
 use super::gpu::Gpu;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Bytes of a handle, of memory and of events.
 pub const HANDLE_BYTES: usize = 64;
 
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`: the one flag there is.
 const LAZY_PEER_ACCESS: u32 = 1;
+
+/// Handles mean something within one namespace only.
+const ONE_NAMESPACE: &str = "where daemon and engine are in containers, give both the IPC and PID namespace of the host (--ipc=host --pid=host)";
 
 /// Names an allocation of a process to others; the bytes mean something to the driver only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +56,9 @@ impl Mapping {
         #[expect(unsafe_code, reason = "a call of the driver")]
         // SAFETY: writes to a number of ours; a handle that names nothing is an error.
         let code = unsafe { (gpu.calls.memory_import)(&raw mut base, handle, LAZY_PEER_ACCESS) };
-        gpu.calls.check("map the engine's memory", code)?;
+        gpu.calls
+            .check("map the engine's memory", code)
+            .map_err(|error| Error::new(error.kind(), format!("{}; {ONE_NAMESPACE}", error.message())))?;
         let mut mapping = Self {
             gpu: Arc::clone(gpu),
             base,

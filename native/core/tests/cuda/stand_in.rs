@@ -8,7 +8,7 @@ use std::process::Command;
 
 use cudarc::driver::sys::culib;
 use libtest_mimic::Trial;
-use pegaflow_core::cuda::{CopyStrategy, CopyWay, GpuSettings};
+use pegaflow_core::cuda::{CopyStrategy, CopyWay, GpuSettings, MemoryHandle};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
@@ -118,6 +118,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         test(
             "memory_that_is_mapped_piece_by_piece_is_refused_with_the_settings",
             memory_that_is_mapped_piece_by_piece_is_refused_with_the_settings,
+        ),
+        test(
+            "memory_whose_handle_names_nothing_here_is_refused_with_the_namespaces",
+            memory_whose_handle_names_nothing_here_is_refused_with_the_namespaces,
         ),
     ]
     .into_iter()
@@ -295,4 +299,13 @@ fn memory_that_is_mapped_piece_by_piece_is_refused_with_the_settings() {
     let refusal = Engine::start().refusal_of_virtual_memory();
     assert!(refusal.contains("expandable_segments"), "{refusal}");
     assert!(refusal.contains("sleep mode"), "{refusal}");
+}
+
+/// As the handle of a process in another namespace.
+fn memory_whose_handle_names_nothing_here_is_refused_with_the_namespaces() {
+    let (daemon, engine) = (Daemon::start(64 << 20), Engine::start());
+    let mut memory = DeviceMemory::new(&daemon, &engine, 4_096);
+    memory.exported.memory.allocations = vec![MemoryHandle([0xff; 64])];
+    let error = memory.open(1, vec![one_run(0, 4_096)]).unwrap_err();
+    assert!(error.message().contains("--ipc=host"), "{error}");
 }
