@@ -14,7 +14,7 @@ from pegaflow.cli.plan_live import show_live
 from pegaflow.cli.plan_options import refuse_others
 from pegaflow.cli.plan_text import document, tables
 from pegaflow.cli.trace.options import MOST_BLOCK_TOKENS
-from pegaflow.cli.trace_reading import notes, reading_progress
+from pegaflow.cli.trace_reading import counting_progress, notes, reading_progress
 from pegaflow.errors import ConfigError
 from pegaflow.file_names import shown_name
 from pegaflow.whole_file import whole_file
@@ -267,7 +267,9 @@ def plan(
         block = recorded.block_tokens
         worth = Worth(token.block_bytes(block), loadings(rates, token, block))
         break_even = break_even_bytes_s(rates, token, block)
-    planned = make_plan(recorded, sizes, policy, instances, sorted(set(ssd_blocks or [])), worth)
+    progress = counting_progress(context)
+    ssd_sizes = sorted(set(ssd_blocks or []))
+    planned = make_plan(recorded, sizes, policy, instances, ssd_sizes, worth, progress)
     if plot is not None:
         with whole_file(plot, replace=True) as file:
             file.write(picture(planned, f"Blocks hit of {shown_name(trace.name)}", plot))

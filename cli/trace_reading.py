@@ -1,5 +1,6 @@
 """What commands that read traces say meanwhile and afterwards."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from pegaflow.planning import Trace
 
 _PROGRESS_BYTES: Final = 256 << 20
+_PATIENCE_S: Final = 10.0
+"""So long people wait without a word."""
 
 
 def reading_progress(context: AppContext) -> Callable[[int], None]:
@@ -22,6 +25,17 @@ def reading_progress(context: AppContext) -> Callable[[int], None]:
         if done >= said + _PROGRESS_BYTES:
             said = done
             note(context, f"{format_size(done)} read")
+
+    return progress
+
+
+def counting_progress(context: AppContext) -> Callable[[str], None]:
+    """Says what is counted next, once counting takes long."""
+    begun = time.monotonic()
+
+    def progress(what: str) -> None:
+        if time.monotonic() - begun >= _PATIENCE_S:
+            note(context, f"counting {what}")
 
     return progress
 

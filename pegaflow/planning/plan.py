@@ -1,7 +1,7 @@
 """From a trace to hit rates by size and policy, and to a recommendation."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,11 +86,13 @@ def make_plan(
     instances: int,
     ssd_sizes: Sequence[int] = (),
     worth: Worth | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Plan:
     """The plan for these sizes in blocks.
 
     ``policy`` is what is recommended, and compared with private pools. ``ssd_sizes`` are of the
-    ssd tier, by default some multiples of the recommended memory.
+    ssd tier, by default some multiples of the recommended memory. ``progress`` is told what is
+    counted next.
     """
     recorded, total = trace.recorded, max(trace.blocks, 1)
     threads = os.cpu_count() or 1
@@ -99,13 +101,14 @@ def make_plan(
         return round(100 * hits / total, 2)
 
     with translated():
-        curves = {
-            name: [
-                Point(size, percent(hits))
-                for size, hits in zip(sizes, recorded.hits(name, sizes, threads), strict=True)
+        curves = {}
+        for name in recorded.policies():
+            progress(f"hits under {name}")
+            counts = recorded.hits(name, sizes, threads)
+            curves[name] = [
+                Point(size, percent(hits)) for size, hits in zip(sizes, counts, strict=True)
             ]
-            for name in recorded.policies()
-        }
+        progress("hits of private pools")
         (ceiling,) = recorded.hits("lru", [max(trace.distinct_blocks, 1)], 1)
         best = recommended(curves[policy], percent(ceiling))
         shared = best.capacity_blocks
@@ -120,6 +123,7 @@ def make_plan(
             sticky_percent=percent(recorded.private_hits(policy, shared, instances, "sticky")),
         )
         tiers = []
+        progress("hits of an ssd tier")
         for blocks in [0, *(ssd_sizes or _ssd_sizes(trace, shared))]:
             memory, ssd = recorded.tier_hits(policy, shared, blocks)
             tiers.append(TierPoint(blocks, percent(memory), percent(ssd)))

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from pegaflow import _native
+from pegaflow.cli import trace_reading
 from tests.cli.command_line import CommandLine
 from tests.cli.full_disk import no_space
 from tests.planning.test_model import QWEN3_8B
@@ -30,6 +31,17 @@ def test_all_policies_are_compared_at_the_size_that_is_asked_for(
     assert list(document["policies"]) == _native.RecordedRequests.policies()
     sizes = [[point["capacity_blocks"] for point in c] for c in document["policies"].values()]
     assert all(size == [100] for size in sizes)
+
+
+def test_what_is_counted_is_said_once_it_takes_long(
+    pegaflow: CommandLine, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_reading, "_PATIENCE_S", 0.0)
+    done = pegaflow("plan", "--trace", trace, "--capacity-blocks", "100", "--json")
+    assert done.code == 0 and done.json("plan")
+    policies = [f"hits under {policy}" for policy in _native.RecordedRequests.policies()]
+    counted = [*policies, "hits of private pools", "hits of an ssd tier"]
+    assert done.err.splitlines() == [f"pegaflow: counting {what}" for what in counted]
 
 
 def test_no_policy_is_above_the_bound_and_all_reach_the_ceiling(
