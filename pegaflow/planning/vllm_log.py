@@ -16,11 +16,14 @@ _REUSE: Final = (
     "recorded: equal token ids from the prompt's begin on are equal blocks; whatever else parts "
     "requests (LoRA, images, cache salts) is not in the log"
 )
-_LINE: Final = re.compile(r"(?:\(.*?\) )?(?:DEBUG|INFO|WARNING|ERROR) (\d\d-\d\d \d\d:\d\d:\d\d) ")
+# Before it are vLLM's process and prefix, and what journals and Kubernetes write.
+_LINE: Final = re.compile(r".{0,200}?\b(?:DEBUG|INFO|WARNING|ERROR) (\d\d-\d\d \d\d:\d\d:\d\d) ")
 # As vLLM writes it to a terminal, or where it is told to.
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
-# A prompt's text may look like a field: the last one counts.
-_PROMPT: Final = re.compile(r"equest \S+ .*prompt_token_ids: (\[[^\]]*\]|None)", re.DOTALL)
+_YEAR_S: Final = 366 * 86_400.0
+"""Of the year that the first time is taken to be of."""
+_FIELD: Final = "prompt_token_ids: "
+_PROMPT: Final = re.compile(r"(\[[^\]]*\]?|None)")
 
 
 def vllm_form(first: str, options: ReadOptions) -> Form | None:
@@ -32,14 +35,25 @@ def vllm_form(first: str, options: ReadOptions) -> Form | None:
 
 
 def _parser(block_tokens: int) -> Parse:
-    def parse(_: int, line: str) -> Request | None:
+    last = 0.0
+
+    def parse(_number: int, line: str) -> Request | None:
+        nonlocal last
         line = _plain(line)
-        head, prompt = _LINE.match(line), _PROMPT.search(line)
-        if head is None or prompt is None:
+        # A prompt's text may look like a field: the last one counts.
+        before, _, field = line.rpartition(_FIELD)
+        head, prompt = _LINE.match(line), _PROMPT.match(field)
+        if head is None or prompt is None or "equest " not in before:
             return None
         if prompt[1] == "None":
             raise BadLine("the prompt has no token ids: it came as embeddings")
+        if not prompt[1].endswith("]"):
+            raise BadLine("its prompt_token_ids are cut off")
         time = _time(head[1])
+        # The times have no year: only a new one goes back so far.
+        while time < last - _YEAR_S / 2:
+            time += _YEAR_S
+        last = time
         try:
             tokens = [int(token) for token in prompt[1][1:-1].split(",") if token.strip()]
         except ValueError as error:

@@ -328,6 +328,42 @@ def test_vllm_s_log_may_have_the_colours_of_a_terminal(tmp_path: Path) -> None:
     assert (trace.blocks, trace.distinct_blocks) == (3, 3)
 
 
+@pytest.mark.parametrize(
+    "before", ["2026-11-30T20:44:10.123Z stdout F ", "Nov 30 20:44:10 host vllm[77]: ", "[gpu-1] "]
+)
+def test_vllm_s_log_may_have_come_through_another(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "vllm.log"
+    lines = vllm_lines([*range(40)], [9] * 16).splitlines(keepends=True)
+    path.write_text("".join(before + line for line in lines), encoding="utf-8")
+    trace = read(path)
+    assert (trace.form, trace.requests, trace.duration_s) == ("vllm-log", 2, 1.0)
+
+
+def test_vllm_s_log_may_go_on_in_the_next_year(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    days = ("12-31", "01-01", "05-01", "09-01", "12-31", "01-01")
+    lines = [vllm_lines([7]).splitlines()[1].replace("11-30", day) for day in days]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    trace = read(path)
+    assert (trace.requests, trace.duration_s) == (6, 367 * 86_400.0)
+
+
+def test_a_prompt_in_vllm_s_log_that_is_cut_off_is_a_bad_line(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    start, cut, whole = vllm_lines([*range(40)], [9] * 16).splitlines()
+    path.write_text("\n".join([start, cut[: cut.index("39]")], whole]), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 2: .*cut off"):
+        read(path)
+    assert read(path, skip_bad=True).requests == 1
+
+
+def test_long_lines_of_vllm_s_log_take_no_longer_than_their_length(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    body = "Request 1 JSON body: " + "request a " * 400_000
+    path.write_text(vllm_lines([7]).replace("serving", body), encoding="utf-8")
+    assert read(path).requests == 1
+
+
 def test_vllm_s_log_without_tokens_says_how_to_get_them(tmp_path: Path) -> None:
     path = tmp_path / "vllm.log"
     path.write_text(vllm_lines(), encoding="utf-8")
