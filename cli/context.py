@@ -20,12 +20,12 @@ def _connect(socket: str, timeout_s: float) -> "Client":
     return Client(socket, timeout_s)
 
 
-def _serve(config_json: str, ready: Callable[[str], None]) -> None:
+def _serve(config_json: str, ready: Callable[[str], None], successor: Sequence[str]) -> None:
     from pegaflow import _native
     from pegaflow.native import translated
 
     with translated():
-        _native.serve(config_json, ready)
+        _native.serve(config_json, ready, successor)
 
 
 def _check(config_json: str) -> None:
@@ -63,7 +63,7 @@ class AppContext:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     connect: Callable[[str, float], "Client"] = _connect
     """A client of the daemon at a socket, with a timeout in seconds."""
-    serve: Callable[[str, Callable[[str], None]], None] = _serve
+    serve: Callable[[str, Callable[[str], None], Sequence[str]], None] = _serve
     """``pegaflow._native.serve``."""
     check: Callable[[str], None] = _check
     """``pegaflow._native.check``."""

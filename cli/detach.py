@@ -2,11 +2,12 @@
 
 import dataclasses
 import os
+import select
 import selectors
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -25,6 +26,9 @@ _PATIENCE_S: Final = 5.0
 
 _KILLED_S: Final = 1.0
 """So long one that was killed may take to be gone; one that hangs in the kernel never is."""
+
+_SUCCESSION_S: Final = 60.0
+"""So long the next daemon waits for the end of one whose GPU is lost."""
 
 _OF_A_SERVICE: Final = frozenset({"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
 """What a service manager tells the service that starts the daemon, and not the daemon."""
@@ -88,6 +92,19 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     raise error(f"the daemon did not start: {reason}")
 
 
+def successor(loaded: Loaded) -> list[str]:
+    """The command that starts a detached daemon again once this process has ended."""
+    return [*_command(loaded), f"--successor-of={os.getpid()}"]
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until the process has ended, not for ever: one that hangs in the kernel never does."""
+    with suppress(ProcessLookupError):
+        process = os.pidfd_open(pid)
+        select.select([process], [], [], _SUCCESSION_S)
+        os.close(process)
+
+
 def _end(process: "subprocess.Popen[bytes]") -> bool:
     """Tell it to end, so that it takes its files along; what does not listen is killed.
 
@@ -129,7 +146,7 @@ def _command(loaded: Loaded) -> list[str]:
     given = [value for value in loaded.values.values() if value.source != "default"]
     file = [f"--config={loaded.file.absolute()}"] if loaded.file else []
     flags = [value.argument for value in given]
-    return [sys.executable, "-m", "pegaflow", "serve", "--json", *file, *flags]
+    return [sys.executable, "-m", "pegaflow", "serve", "--json", "--detached", *file, *flags]
 
 
 def _beside_socket(config: Config, suffix: str) -> Path:

@@ -1,13 +1,21 @@
 """``pegaflow serve``."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from pegaflow.cli.context import AppContext
-from pegaflow.cli.detach import Announcement, held_pid_file, start_detached, warn
+from pegaflow.cli.detach import (
+    Announcement,
+    held_pid_file,
+    start_detached,
+    successor,
+    wait_for_end,
+    warn,
+)
 from pegaflow.cli.options import ConfigFile, Json, Timeout, setting, timeout_seconds
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.cli.waiting import waiting
@@ -16,6 +24,9 @@ from pegaflow.document import parse
 from pegaflow.models import Ready
 from pegaflow.units import format_count, format_size
 from pegaflow.version import VERSION
+
+_MOST_PIDS: Final = 1 << 22
+"""The kernel's largest ``pid_max``."""
 
 
 def serve(
@@ -53,6 +64,10 @@ def serve(
         bool,
         typer.Option("--detach", help="Run in the background; return once the daemon answers."),
     ] = False,
+    detached: Annotated[bool, typer.Option("--detached", hidden=True)] = False,
+    successor_of: Annotated[
+        int | None, typer.Option("--successor-of", min=1, max=_MOST_PIDS, hidden=True)
+    ] = None,
     timeout: Timeout = "30s",
     json: Json = False,
 ) -> None:
@@ -71,11 +86,13 @@ def serve(
         with waiting(context, "starting the daemon"):
             started = start_detached(loaded, context.environ, timeout_seconds(timeout))
         _announce(context, started, json)
-    else:
-        _run(context, loaded, json)
+        return
+    if successor_of is not None:
+        wait_for_end(successor_of)
+    _run(context, loaded, json, successor(loaded) if detached else [])
 
 
-def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
+def _run(context: AppContext, loaded: Loaded, json: bool, successor: Sequence[str]) -> None:
     daemon = DaemonConfig.of(loaded)
     if loaded.config.pool_size is None:
         note(context, f"pool_size {daemon.pool_size_origin}: {format_size(daemon.pool_bytes)}")
@@ -90,7 +107,7 @@ def _run(context: AppContext, loaded: Loaded, json: bool) -> None:
             with suppress(BrokenPipeError):
                 _announce(context, Announcement(parse(Ready, text), None, pid_file), json)
 
-        context.serve(daemon.to_json(), ready)
+        context.serve(daemon.to_json(), ready, successor)
 
 
 def _announce(context: AppContext, announcement: Announcement, json: bool) -> None:

@@ -21,11 +21,12 @@ class CallTimeout(NativeError):
 class Refused(NativeError):
     """The daemon answered with an error; the text is its sentence."""
 
-def serve(config_json: str, ready: Callable[[str], None]) -> None:
+def serve(config_json: str, ready: Callable[[str], None], successor: Sequence[str] = ()) -> None:
     """Run the daemon in this process until SIGTERM, SIGINT or ``Control.Stop``.
 
     ``config_json`` is the JSON of ``pegaflow.config.DaemonConfig``. ``ready`` is called once, from this
     thread, with the JSON of ``{"socket", "http_addr", "pid", "boot_id", "pool_bytes", "pool_kind", "pool_path", "taken_over_blocks", "taken_over_bytes", "warnings"}`` when the daemon answers.
+    ``successor`` is the command that starts another daemon when this process ends because its GPU is lost; empty: none.
     Releases the GIL. Raises ``ConfigError`` for what the configuration got wrong.
     """
 

@@ -114,7 +114,7 @@ class Outcome:
         return document
 
 
-def _never_served(config_json: str, ready: Callable[[str], None]) -> None:
+def _never_served(config_json: str, ready: Callable[[str], None], successor: Sequence[str]) -> None:
     raise AssertionError("no daemon was to be run")
 
 
@@ -131,7 +131,7 @@ class CommandLine:
 
     environ: dict[str, str] = field(default_factory=lambda: dict(HOME))
     daemon: StandInDaemon = field(default_factory=lambda: StandInDaemon("/unused"))
-    serve: Callable[[str, Callable[[str], None]], None] = _never_served
+    serve: Callable[[str, Callable[[str], None], Sequence[str]], None] = _never_served
     sockets: list[tuple[str, float]] = field(default_factory=list)
     root: Path = Path("/")
     is_terminal: bool = False

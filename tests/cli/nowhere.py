@@ -72,6 +72,7 @@ def somewhere_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nowhere]:
 
     for command in ("serve", "restart", "vllm"):
         monkeypatch.setattr(f"pegaflow.cli.{command}.start_detached", not_here)
+    monkeypatch.setattr("pegaflow.cli.serve.wait_for_end", not_here)
     for bench in ("transfer", "ttft", "restart", "sharing"):
         importlib.import_module(f"pegaflow.bench.{bench}")
         monkeypatch.setattr(f"pegaflow.bench.{bench}.measure", not_here)

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,9 @@ class Served:
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
 
-    def __call__(self, config_json: str, ready: Callable[[str], None]) -> None:
+    def __call__(
+        self, config_json: str, ready: Callable[[str], None], successor: Sequence[str]
+    ) -> None:
         self.config = json.loads(config_json)
         ready(json.dumps(READY))
 
@@ -54,7 +56,7 @@ def test_one_line_says_that_it_is_ready(pegaflow: CommandLine, served: Served) -
 
 def test_the_line_says_what_was_taken_over(pegaflow: CommandLine) -> None:
     taken_over = {"taken_over_blocks": 1500, "taken_over_bytes": 3 << 20}
-    pegaflow.serve = lambda _, ready: ready(json.dumps(READY | taken_over))
+    pegaflow.serve = lambda _config, ready, _successor: ready(json.dumps(READY | taken_over))
     outcome = pegaflow("serve", "--pool-size", "64MiB")
     assert outcome.out.endswith(", pid 77, 1,500 blocks (3 MiB) taken over\n")
 
@@ -62,7 +64,9 @@ def test_the_line_says_what_was_taken_over(pegaflow: CommandLine) -> None:
 @pytest.mark.parametrize("option", [[], ["--json"]])
 def test_what_is_not_as_it_should_be_is_a_warning(pegaflow: CommandLine, option: list[str]) -> None:
     sentence = "ssd path /mnt/a is offline: it cannot be made"
-    pegaflow.serve = lambda _, ready: ready(json.dumps(READY | {"warnings": [sentence]}))
+    pegaflow.serve = lambda _config, ready, _successor: ready(
+        json.dumps(READY | {"warnings": [sentence]})
+    )
     outcome = pegaflow("serve", "--pool-size", "64MiB", *option)
     assert (outcome.code, outcome.err) == (0, f"pegaflow: {sentence}\n")
 
@@ -200,7 +204,7 @@ def test_a_misspelt_variable_is_only_a_message(pegaflow: CommandLine, served: Se
 
 
 def test_what_the_daemon_refuses_is_a_usage_error(pegaflow: CommandLine) -> None:
-    def refuse(config_json: str, ready: Callable[[str], None]) -> None:
+    def refuse(config_json: str, ready: Callable[[str], None], successor: Sequence[str]) -> None:
         raise ConfigError("pool_dir = /home is not tmpfs or hugetlbfs")
 
     pegaflow.serve = refuse
@@ -213,7 +217,7 @@ def test_a_pid_file_is_there_while_it_runs(pegaflow: CommandLine, tmp_path: Path
     file = tmp_path / "run/daemon.pid"
     seen = []
 
-    def serve(config_json: str, ready: Callable[[str], None]) -> None:
+    def serve(config_json: str, ready: Callable[[str], None], successor: Sequence[str]) -> None:
         assert not file.exists()
         ready(json.dumps(READY))
         seen.append(file.read_text(encoding="utf-8"))
@@ -227,7 +231,7 @@ def test_a_pid_file_is_there_while_it_runs(pegaflow: CommandLine, tmp_path: Path
 def test_a_pid_file_of_another_process_stays(pegaflow: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "daemon.pid"
 
-    def serve(config_json: str, ready: Callable[[str], None]) -> None:
+    def serve(config_json: str, ready: Callable[[str], None], successor: Sequence[str]) -> None:
         ready(json.dumps(READY))
         file.write_text("1\n", encoding="utf-8")
 

@@ -23,6 +23,7 @@ mod session;
 mod socket;
 mod ssd_room;
 mod status;
+mod succession;
 mod telemetry;
 mod transfer;
 

@@ -20,7 +20,7 @@ use crate::operator::{self, Operator, Token};
 use crate::otlp::{Exporter, OtlpSettings};
 use crate::socket::SocketPlace;
 use crate::status::Readiness;
-use crate::{check, descriptors, drain, logging, service, service_manager};
+use crate::{check, descriptors, drain, logging, service, service_manager, succession};
 
 /// How often leases are looked at for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -52,14 +52,22 @@ pub struct Ready {
 
 /// Runs a daemon on this thread until SIGTERM, SIGINT or `Control.Stop`; `on_ready` is called once, when it answers.
 ///
+/// `successor` is the command that starts another one where this one's process ends because its GPU is lost; empty: somebody
+/// else does that.
+///
 /// # Errors
 /// `Config` for settings that cannot be used; what `on_ready` says, after a drain.
-pub fn run(config: DaemonConfig, on_ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
+pub fn run(
+    config: DaemonConfig,
+    successor: Vec<String>,
+    on_ready: impl FnOnce(&Ready) -> Result<()>,
+) -> Result<()> {
     config.check()?;
     check::ssd_places(&config)?;
     logging::start(&config);
     let connections = descriptors::raise();
     let boot = Boot::new()?;
+    succession::prepare(&boot, successor);
     let (mut place, socket) = SocketPlace::take(&config, &boot)?;
     config.http_token_file.as_deref().map(Token::read).transpose()?;
     let otlp = config.otlp_endpoint.as_deref();

@@ -8,11 +8,17 @@ use crate::enter::enter;
 
 /// Run the daemon in this process until SIGTERM, SIGINT or `Control.Stop`.
 #[pyfunction]
-pub(crate) fn serve(py: Python<'_>, config_json: &str, ready: Py<PyAny>) -> PyResult<()> {
+#[pyo3(signature = (config_json, ready, successor = Vec::new()))]
+pub(crate) fn serve(
+    py: Python<'_>,
+    config_json: &str,
+    ready: Py<PyAny>,
+    successor: Vec<String>,
+) -> PyResult<()> {
     let mut raised = None;
     let ended = enter(py, || {
         let config = DaemonConfig::from_json(config_json)?;
-        run(config, |answer| {
+        run(config, successor, |answer| {
             let json = serde_json::to_string(answer)
                 .map_err(|error| Error::new(ErrorKind::Io, format!("cannot tell what is ready: {error}")))?;
             Python::attach(|py| ready.call1(py, (json,)))

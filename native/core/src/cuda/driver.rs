@@ -194,18 +194,3 @@ fn is_sticky(code: u32) -> bool {
         46 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 805 | 810 | 999
     )
 }
-
-/// Ends this process at once: nothing else ends copies that nobody can follow any more.
-pub(crate) fn end_process(error: &Error) -> ! {
-    tracing::error!(
-        "{error}; the daemon ends, which ends its copies too: start it again (a service manager does), it takes its pool over"
-    );
-    #[expect(
-        unsafe_code,
-        reason = "what std offers runs the driver's own clean-up first, which may never return"
-    )]
-    // SAFETY: ends the process and returns to nobody.
-    unsafe {
-        libc::_exit(1)
-    }
-}

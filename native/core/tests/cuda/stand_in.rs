@@ -8,7 +8,7 @@ use std::process::Command;
 
 use cudarc::driver::sys::culib;
 use libtest_mimic::Trial;
-use pegaflow_core::cuda::{CopyStrategy, CopyWay, GpuSettings, MemoryHandle};
+use pegaflow_core::cuda::{CopyStrategy, CopyWay, GpuSettings, MemoryHandle, before_end};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
@@ -263,14 +263,29 @@ fn a_gpu_that_is_lost_ends_the_process() {
     let file = dir.path().join("broken");
     let environment = [("CUDA_STAND_IN_BROKEN", file.to_str().unwrap())];
     assert_eq!(start_again("loses_its_gpu", &environment), 1);
-    assert!(file.exists(), "the test did not come to its end");
+    let inherited = fs::read_to_string(file).unwrap();
+    assert!(!inherited.is_empty(), "nothing was done before the end");
+    let beyond = inherited
+        .split_whitespace()
+        .any(|number| number.parse::<u32>().unwrap() > 3);
+    assert!(
+        !beyond,
+        "files of the lost process stayed open in the next: {inherited}"
+    );
 }
 
 fn loses_its_gpu() {
     let daemon = Daemon::start(64 << 20);
     let engine = Engine::start();
     let memory = DeviceMemory::new(&daemon, &engine, 1 << 20);
-    fs::write(env::var_os("CUDA_STAND_IN_BROKEN").unwrap(), "").unwrap();
+    let file = env::var("CUDA_STAND_IN_BROKEN").unwrap();
+    fs::write(&file, "").unwrap();
+    before_end(move || {
+        // What lists its files has the list itself as one more.
+        let mut list = Command::new("ls");
+        let listed = list.arg("/proc/self/fd").output().unwrap();
+        fs::write(file, listed.stdout).unwrap();
+    });
     memory.read_all();
     unreachable!("the process has ended");
 }

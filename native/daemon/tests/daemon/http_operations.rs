@@ -175,7 +175,7 @@ fn a_token_file_that_others_can_read_ends_the_start() {
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let mut settings = config(directory.path());
     settings.http_token_file = Some(file.clone());
-    let error = pegaflow_daemon::run(settings, |_| unreachable!()).unwrap_err();
+    let error = pegaflow_daemon::run(settings, Vec::new(), |_| unreachable!()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.message().contains(file.to_str().unwrap()), "{error}");
     assert!(!directory.path().join("daemon.sock").exists());

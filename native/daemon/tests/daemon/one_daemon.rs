@@ -19,7 +19,7 @@ use crate::support::engine::{Engine, Shape};
 use crate::support::{Child, Daemon, config};
 
 fn refused(config: DaemonConfig) -> Error {
-    let error = run(config, |_| panic!("it must not start")).unwrap_err();
+    let error = run(config, Vec::new(), |_| panic!("it must not start")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     error
 }
@@ -84,7 +84,7 @@ fn a_daemon_whose_lock_is_free_but_that_still_runs_is_waited_for() {
 
     let settings = config(directory.path());
     let daemon = thread::spawn(move || {
-        run(settings, |_| {
+        run(settings, Vec::new(), |_| {
             Err(Error::new(
                 ErrorKind::Io,
                 if process.has_ended()? { "after" } else { "before" },

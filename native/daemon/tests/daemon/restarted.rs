@@ -135,7 +135,7 @@ async fn a_start_that_cannot_say_so_leaves_the_blocks_to_the_next_one() {
 
     let settings = host.settings.clone();
     let unheard = thread::spawn(|| {
-        run(settings, |_| {
+        run(settings, Vec::new(), |_| {
             Err(Error::new(ErrorKind::Config, "nobody hears it"))
         })
     });

@@ -244,7 +244,7 @@ fn a_start_on_a_disk_that_is_not_mounted_is_refused() {
         let mut settings = config(disk.path());
         let path = json!([{"path": path, "capacity_bytes": SIZE}]);
         settings.ssd = serde_json::from_value(path).unwrap();
-        let refused = run(settings.clone(), |_| panic!("it started")).unwrap_err();
+        let refused = run(settings.clone(), Vec::new(), |_| panic!("it started")).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Config);
         assert!(
             refused.message().contains(&format!("{missing:?} does not exist")),

@@ -48,7 +48,7 @@ fn wait_for_end_of_input() {
 
 /// `then` runs on the thread that answers calls, before the first.
 fn serve_daemon(config: &str, then: impl FnOnce()) -> Result<()> {
-    run(DaemonConfig::from_json(config)?, |ready| {
+    run(DaemonConfig::from_json(config)?, Vec::new(), |ready| {
         say(&serde_json::to_value(ready).map_err(|error| Error::io("tell what is ready", error.into()))?);
         then();
         Ok(())

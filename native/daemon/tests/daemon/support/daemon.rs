@@ -45,7 +45,7 @@ impl Daemon {
         adjust(&mut config);
         let (answer, ready) = mpsc::channel();
         let thread = thread::spawn(move || {
-            run(config, |ready| {
+            run(config, Vec::new(), |ready| {
                 answer.send(ready.clone()).unwrap();
                 Ok(())
             })

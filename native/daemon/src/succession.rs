@@ -1,0 +1,47 @@
+//! Another daemon in this one's place, when it loses its GPU and nobody else starts one.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pegaflow_core::cuda;
+use pegaflow_core::error::{Error, ErrorKind, Result};
+
+use crate::boot::Boot;
+
+/// A daemon that has lived for less is likely to lose its GPU again.
+const SHORTEST_LIFE: Duration = Duration::from_secs(60);
+
+/// Has the daemon start `command`, a program with its arguments, when its GPU is lost; an empty one is none.
+pub(crate) fn prepare(boot: &Boot, command: Vec<String>) {
+    if command.is_empty() {
+        return;
+    }
+    let started = boot.started;
+    cuda::before_end(move || match start(&command, started.elapsed()) {
+        Ok(next) => tracing::warn!(pid = next.id(), "another daemon is started in its place"),
+        Err(error) => tracing::error!("no other daemon is started: {error}"),
+    });
+}
+
+/// Starts the successor of a daemon that has lived so long.
+fn start(command: &[String], lived: Duration) -> Result<Child> {
+    if lived < SHORTEST_LIFE {
+        let text = format!(
+            "this one has lived for {} s only; see to the GPU, and start the daemon again",
+            lived.as_secs()
+        );
+        return Err(Error::new(ErrorKind::GpuLost, text));
+    }
+    let (program, arguments) = command
+        .split_first()
+        .ok_or_else(|| Error::new(ErrorKind::Config, "there is no command for it"))?;
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|error| Error::io(format!("run {program}"), error))
+}
+
+#[cfg(test)]
+mod tests;
