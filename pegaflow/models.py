@@ -344,9 +344,16 @@ class Status:
     def points_more(self, times: float) -> float | None:
         """Percent of blocks asked for that a pool of so many times the size would have hit more.
 
-        Since the start, by what was missed after it had left this pool, so under its own policy.
+        By the live curve where it is settled, else by what was missed after it had left this pool.
         None before anything was asked, and for sizes that the daemon does not count.
         """
+        points = self.what_if.points if self.what_if is not None else ()
+        sure = {point.pool_bytes: point.hit_percent for point in points if not point.is_rough}
+        sizes = (self.pool.bytes, int(times * self.pool.bytes))
+        if self.what_if is not None and not self.what_if.is_early(self.cached_blocks):
+            here, there = (sure.get(size) for size in sizes)
+            if here is not None and there is not None:
+                return max(there - here, 0.0)
         counts = {ghost.pool_times: ghost.blocks for ghost in self.demand.ghost_hits}
         if times not in counts or not self.blocks.requested:
             return None

@@ -165,3 +165,27 @@ def test_a_timeout_that_is_none_is_a_usage_error(pegaflow: CommandLine) -> None:
     outcome = pegaflow("status", "--timeout", "soon")
     assert outcome.code == 2
     assert "--timeout 'soon' cannot be used; allowed: a duration such as" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "points"),
+    [
+        ({}, 4.2),
+        ({"seen_blocks": 95}, 3.0),
+        ({"points": []}, 3.0),
+    ],
+    ids=["the curve", "an early curve", "no points"],
+)
+def test_twice_the_pool_is_by_the_curve_or_else_by_what_came_back_too_late(
+    pegaflow: CommandLine, changes: dict[str, Any], points: float
+) -> None:
+    pegaflow.daemon = daemon(what_if=status_document()["what_if"] | changes)
+    assert f"twice the pool would hit {points} points more" in pegaflow("status").out
+
+
+def test_a_rough_point_of_the_curve_says_nothing_of_twice_the_pool(pegaflow: CommandLine) -> None:
+    what_if = status_document()["what_if"]
+    for point in what_if["points"]:
+        point["is_rough"] = True
+    pegaflow.daemon = daemon(what_if=what_if)
+    assert "twice the pool would hit 3.0 points more" in pegaflow("status").out
