@@ -21,7 +21,7 @@ class CallTimeout(NativeError):
 class Refused(NativeError):
     """The daemon answered with an error; the text is its sentence."""
 
-def serve(config_json: str, ready: Callable[[str], None], successor: Sequence[str] = ()) -> None:
+def serve(config_json: str, ready: Callable[[str], None], successor: Sequence[str] = ...) -> None:
     """Run the daemon in this process until SIGTERM, SIGINT or ``Control.Stop``.
 
     ``config_json`` is the JSON of ``pegaflow.config.DaemonConfig``. ``ready`` is called once, from this
