@@ -7,15 +7,17 @@
 //! A block goes after those that follow it in its chain, which are of no use without it (`node`).
 
 mod age;
+mod chain;
 mod class;
 mod cohort;
 mod expected;
+mod fresh;
 mod ghosts;
 mod hazard;
 mod node;
 mod recency;
 
-use super::{EvictionPolicy, Kept, Predecessor, Tick, Token};
+use super::{EvictionPolicy, Predecessor, Tick, Token};
 use crate::index::BlockId;
 use age::{moment, tick};
 use class::{Class, Tail, Tails};
@@ -23,17 +25,9 @@ use cohort::Cohorts;
 use expected::{Expected, Next};
 use ghosts::{Ghosts, Memory};
 use hazard::Hazards;
-use node::{List, NONE, Node, Nodes, Place};
+use node::{List, Node, Nodes, Place};
 use recency::{Lru, Recency};
 
-/// What came last is fresh, and goes last whatever its class: this part of all blocks,
-const FRESH_DIVISOR: usize = 32;
-/// and what came in so few moments that ages hardly tell it from what was there, up to this part of all, as long as others
-/// stay that were used last.
-const FRESH_MOMENTS: u32 = 8;
-const MOST_FRESH_DIVISOR: usize = 4;
-/// So many at most, which the processor's caches still hold when they are fresh no more.
-const MOST_FRESH: usize = 1 << 12;
 /// Of blocks that are not kept, so many for each kept one are remembered,
 const GHOSTS_PER_BLOCK: usize = 2;
 /// and as many as were seen up to these, however few blocks are kept.
@@ -118,47 +112,6 @@ impl Density {
             Some(Place::Fresh) => self.fresh.unlink(&mut self.nodes, token),
             Some(Place::Aside) => self.aside.unlink(&mut self.nodes, token),
             Some(Place::Inner | Place::Gone) | None => {}
-        }
-    }
-
-    /// A block follows another in its chain, and goes before it.
-    fn adopt(&mut self, child: Token, parent: Token) {
-        let (Some(of_child), Some(of_parent)) = (self.nodes.get(child), self.nodes.get(parent)) else {
-            return;
-        };
-        let place = of_parent.place();
-        if of_child.parent == parent.0 || child == parent || place == Place::Gone {
-            return;
-        }
-        self.release_parent(child);
-        if place == Place::Leaf {
-            self.unsettle(parent);
-        }
-        if let Some(node) = self.nodes.get_mut(parent) {
-            node.add_child();
-            if place == Place::Leaf {
-                node.set_place(Place::Inner);
-            }
-        }
-        if let Some(node) = self.nodes.get_mut(child) {
-            node.parent = parent.0;
-        }
-    }
-
-    /// Forgets what a block follows.
-    fn release_parent(&mut self, child: Token) {
-        let parent = match self.nodes.get_mut(child) {
-            Some(node) if node.parent != NONE => Token(std::mem::replace(&mut node.parent, NONE)),
-            _ => return,
-        };
-        let Some(node) = self.nodes.get_mut(parent) else {
-            return;
-        };
-        node.remove_child();
-        match node.place() {
-            Place::Inner if node.children() == 0 => self.settle(parent),
-            Place::Gone if node.children() == 0 => self.nodes.free(parent),
-            _ => {}
         }
     }
 
@@ -247,44 +200,6 @@ impl Density {
         (self.kept / BLOCKS_PER_EXPECTED).max(FEW_EXPECTED)
     }
 
-    /// What names a block also when its token may name another.
-    fn kept(&self, token: Token) -> Option<Kept> {
-        let block = self.nodes.get(token)?.block;
-        Some(Kept { token, block })
-    }
-
-    /// Whether the block is still there.
-    fn is_kept(&self, kept: &Kept) -> bool {
-        self.nodes
-            .get(kept.token)
-            .is_some_and(|node| node.block == kept.block && node.place() != Place::Gone)
-    }
-
-    /// Gives a block that came its place in its chain, as far as that is known from who saved it, or from who asked for it.
-    fn chain(&mut self, token: Token, fingerprint: u32, after: Option<Predecessor>) {
-        let (place, Some(own)) = (self.expected.take(fingerprint), self.kept(token)) else {
-            return;
-        };
-        let parents = [
-            after.and_then(|after| after.kept),
-            place.and_then(|place| place.parent),
-        ];
-        let parent = parents.into_iter().flatten().find(|parent| self.is_kept(parent));
-        match (parent, after) {
-            (Some(parent), _) => self.adopt(token, parent.token),
-            (None, Some(after)) => {
-                let most = self.most_expected();
-                self.expected.set_next(after.fingerprint, own, most);
-            }
-            (None, None) => {}
-        }
-        match place.and_then(|place| place.next) {
-            Some(Next::Kept(next)) if self.is_kept(&next) => self.adopt(next.token, token),
-            Some(Next::Expected(next)) => self.expected.set_parent(next, own),
-            Some(Next::Kept(_)) | None => {}
-        }
-    }
-
     /// Learns from what was seen, when it is time.
     fn learn(&mut self) {
         if self.uses >= USES_PER_LESSON.max(self.kept / BLOCKS_PER_USE) {
@@ -329,43 +244,6 @@ impl Density {
         while self.settle_fresh(self.fresh.oldest()) {}
         self.rank();
         self.cohorts.next()
-    }
-
-    /// Leaves fresh only what came last.
-    fn limit_fresh(&mut self) {
-        let fitting = if self.fitting > 0 { self.fitting } else { self.kept };
-        while let Some(node) = self.fresh.oldest().and_then(|token| self.nodes.get(token)) {
-            let is_new = self.now.wrapping_sub(node.used) < FRESH_MOMENTS;
-            let is_known = self.recency.blocks(fitting) == 0;
-            let divisor = if is_new && !is_known {
-                MOST_FRESH_DIVISOR
-            } else {
-                FRESH_DIVISOR
-            };
-            if self.fresh.len() <= fitting.div_ceil(divisor).min(MOST_FRESH) {
-                return;
-            }
-            let end = self
-                .fresh
-                .youngest()
-                .filter(|token| self.is_end_since(*token, node.used));
-            self.settle_fresh(end.or(self.fresh.oldest()));
-        }
-    }
-
-    /// Whether a block that came last ends a chain that came at this moment: its beginning is of use without it.
-    fn is_end_since(&self, token: Token, moment: u32) -> bool {
-        let node = self.nodes.get(token);
-        node.is_some_and(|node| node.parent != NONE && node.used == moment)
-    }
-
-    /// One of the fresh blocks is fresh no more; whether there was one.
-    fn settle_fresh(&mut self, token: Option<Token>) -> bool {
-        if let Some(token) = token {
-            self.unsettle(token);
-            self.settle(token);
-        }
-        token.is_some()
     }
 
     /// Makes all blocks leaves: what is left are chains that lead back to themselves, as no engine's do.

@@ -69,6 +69,11 @@ impl Node {
         self.packed / CHILD
     }
 
+    /// Whether one more child can be counted.
+    pub(super) fn has_room(&self) -> bool {
+        self.packed <= u32::MAX - CHILD
+    }
+
     pub(super) fn add_child(&mut self) {
         self.packed += CHILD;
     }
@@ -199,3 +204,6 @@ impl List {
         self.len += younger.len;
     }
 }
+
+#[cfg(test)]
+mod tests;
