@@ -1,6 +1,7 @@
 //! The daemon's life from start to end.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ pub struct Ready {
 /// `Config` for settings that cannot be used; what `on_ready` says, after a drain.
 pub fn run(
     config: DaemonConfig,
-    successor: Vec<String>,
+    successor: Vec<OsString>,
     on_ready: impl FnOnce(&Ready) -> Result<()>,
 ) -> Result<()> {
     config.check()?;

@@ -1,5 +1,6 @@
 //! Another daemon in this one's place, when it loses its GPU and nobody else starts one.
 
+use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::boot::Boot;
 const SHORTEST_LIFE: Duration = Duration::from_secs(60);
 
 /// Has the daemon start `command`, a program with its arguments, when its GPU is lost; an empty one is none.
-pub(crate) fn prepare(boot: &Boot, command: Vec<String>) {
+pub(crate) fn prepare(boot: &Boot, command: Vec<OsString>) {
     if command.is_empty() {
         return;
     }
@@ -24,7 +25,7 @@ pub(crate) fn prepare(boot: &Boot, command: Vec<String>) {
 }
 
 /// Starts the successor of a daemon that has lived so long.
-fn start(command: &[String], lived: Duration) -> Result<Child> {
+fn start(command: &[OsString], lived: Duration) -> Result<Child> {
     if lived < SHORTEST_LIFE {
         let text = format!(
             "this one has lived for {} s only; see to the GPU, and start the daemon again",
@@ -40,7 +41,7 @@ fn start(command: &[String], lived: Duration) -> Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
-        .map_err(|error| Error::io(format!("run {program}"), error))
+        .map_err(|error| Error::io(format!("run {}", program.display()), error))
 }
 
 #[cfg(test)]

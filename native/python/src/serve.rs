@@ -1,5 +1,7 @@
 //! `serve`: the daemon in this process.
 
+use std::ffi::OsString;
+
 use pegaflow_core::error::{Error, ErrorKind};
 use pegaflow_daemon::{DaemonConfig, run};
 use pyo3::prelude::*;
@@ -13,7 +15,7 @@ pub(crate) fn serve(
     py: Python<'_>,
     config_json: &str,
     ready: Py<PyAny>,
-    successor: Vec<String>,
+    successor: Vec<OsString>,
 ) -> PyResult<()> {
     let mut raised = None;
     let ended = enter(py, || {
