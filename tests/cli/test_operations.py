@@ -14,9 +14,9 @@ import pytest
 from pegaflow.client import Client
 from pegaflow.errors import ConfigError
 from tests.cli.documents import schema
+from tests.cli.filling import save_all
 from tests.cli.installed import Host
-from tests.engine.waiting import wait_until
-from tests.fence.attached_engine import AttachedEngine, fresh_hashes
+from tests.fence.attached_engine import AttachedEngine
 from tests.fence.engine_memory import EngineMemory, Shape
 
 SHAPE = Shape(num_blocks=16, layers=2, segment_bytes=4096)
@@ -37,12 +37,7 @@ def document(host: Host, name: str, *args: str) -> dict[str, Any]:
 def fill(host: Host) -> AttachedEngine:
     """An engine that has saved all its blocks, which have their checksums."""
     engine = AttachedEngine(host.socket, EngineMemory(SHAPE))
-    assert engine.save(fresh_hashes(SHAPE.num_blocks), range(SHAPE.num_blocks)).ok
-    wait_until(
-        lambda: host.status()["checksums"]["made_pages"] == SHAPE.num_blocks,
-        "all pages have their checksums",
-        PATIENCE_S,
-    )
+    save_all(host, engine)
     return engine
 
 

@@ -13,9 +13,10 @@ import jsonschema
 from pegaflow.errors import CallTimeout
 from tests.cli.command_line import CommandLine, StandInDaemon
 from tests.cli.documents import schema, status_document
+from tests.cli.filling import save_all
 from tests.cli.installed import BIN, Host, wait_ended
 from tests.engine.waiting import wait_until
-from tests.fence.attached_engine import AttachedEngine, fresh_hashes
+from tests.fence.attached_engine import AttachedEngine
 from tests.fence.engine_memory import EngineMemory, Shape
 
 SHAPE = Shape(num_blocks=16, layers=2, segment_bytes=4096)
@@ -32,14 +33,8 @@ def restarted(host: Host, *args: str) -> dict[str, Any]:
 
 def test_the_cache_is_kept_and_engines_attach_again(host: Host) -> None:
     host.run("serve", "--detach")
-    hashes = fresh_hashes(SHAPE.num_blocks)
     with AttachedEngine(host.socket, EngineMemory(SHAPE)) as engine:
-        assert engine.save(hashes, range(SHAPE.num_blocks)).ok
-        wait_until(
-            lambda: host.status()["checksums"]["made_pages"] == len(hashes),
-            "all pages have their checksums",
-            PATIENCE_S,
-        )
+        hashes = save_all(host, engine)
         before = host.status()
         document = restarted(host)
         after = host.status()

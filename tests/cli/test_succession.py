@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 from tests.cli.command_line import CommandLine
+from tests.cli.filling import save_all
 from tests.cli.installed import Host
 from tests.engine.waiting import wait_until
-from tests.fence.attached_engine import AttachedEngine, fresh_hashes
+from tests.fence.attached_engine import AttachedEngine
 from tests.fence.engine_memory import EngineMemory, Shape
 
 SHAPE = Shape(num_blocks=16, layers=2, segment_bytes=4096)
@@ -18,14 +19,8 @@ PATIENCE_S = 60.0
 
 def test_the_next_daemon_waits_for_the_end_of_the_one_before_and_has_its_cache(host: Host) -> None:
     host.run("serve", "--detach")
-    hashes = fresh_hashes(SHAPE.num_blocks)
     with AttachedEngine(host.socket, EngineMemory(SHAPE)) as engine:
-        assert engine.save(hashes, range(SHAPE.num_blocks)).ok
-        wait_until(
-            lambda: host.status()["checksums"]["made_pages"] == len(hashes),
-            "all pages have their checksums",
-            PATIENCE_S,
-        )
+        hashes = save_all(host, engine)
     before = host.status()
     with host.start("serve", "--json", "--detached", f"--successor-of={before['pid']}") as next_one:
         wait_until(lambda: _waits(next_one.pid), "the next daemon waits", PATIENCE_S)
