@@ -32,11 +32,7 @@ async fn hits(engine: &mut Engine, chain: &[Hash]) -> u32 {
 #[tokio::test]
 async fn an_answer_that_ranks_saved_by_turns_goes_from_its_end() {
     let daemon = Daemon::start();
-    let shape = Shape {
-        workers: 2,
-        shards: 1,
-        ..Shape::new()
-    };
+    let shape = Shape::with_copies(2);
     let mut engine = Engine::start(daemon.socket(), &shape).await;
     let chain = fresh_hashes(12);
     let page_bytes = engine.workers[0].memory.page_bytes();

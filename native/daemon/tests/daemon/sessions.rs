@@ -158,11 +158,7 @@ async fn workers(daemon: &Daemon) -> usize {
 #[tokio::test]
 async fn a_shard_may_be_held_by_several_workers() {
     let daemon = Daemon::start();
-    let shape = Shape {
-        workers: 2,
-        shards: 1,
-        ..Shape::new()
-    };
+    let shape = Shape::with_copies(2);
     let mut engine = Engine::start(daemon.socket(), &shape).await;
     let hashes = fresh_hashes(4);
     // Copies of one shard: each worker saves some blocks, and both load all of them.

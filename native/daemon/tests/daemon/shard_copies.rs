@@ -8,11 +8,7 @@ use crate::support::engine::{Memory, Session, Shape, Worker, connect};
 #[tokio::test]
 async fn copies_of_a_shard_with_two_layouts_are_refused_with_both_sizes() {
     let daemon = Daemon::start();
-    let shape = Shape {
-        workers: 2,
-        shards: 1,
-        ..Shape::new()
-    };
+    let shape = Shape::with_copies(2);
     let socket = daemon.socket();
     let _scheduler = Session::attach(connect(socket).await, shape.attach_scheduler())
         .await

@@ -155,6 +155,14 @@ impl Shape {
         }
     }
 
+    /// Each worker has a copy of the one shard.
+    pub(crate) fn with_copies(workers: u32) -> Self {
+        Self {
+            workers,
+            ..Self::new()
+        }
+    }
+
     /// Another engine that shares with this one.
     pub(crate) fn twin(&self) -> Self {
         Self {
