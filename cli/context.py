@@ -12,6 +12,7 @@ from pegaflow.cli.escapes import ESCAPED
 
 if TYPE_CHECKING:
     from pegaflow.client import Client
+    from pegaflow.doctor.machine import Machine
 
 
 def _connect(socket: str, timeout_s: float) -> "Client":
@@ -34,6 +35,12 @@ def _check(config_json: str) -> None:
 
     with translated():
         _native.check(config_json)
+
+
+def _machine(environ: Mapping[str, str]) -> "Machine":
+    from pegaflow.doctor.this_machine import this_machine
+
+    return this_machine(environ)
 
 
 def _execute(argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
@@ -67,7 +74,7 @@ class AppContext:
     """``pegaflow._native.serve``."""
     check: Callable[[str], None] = _check
     """``pegaflow._native.check``."""
-    root: Path = Path("/")
-    """Where the kernel's files are that ``pegaflow doctor`` looks at."""
+    machine: Callable[[Mapping[str, str]], "Machine"] = _machine
+    """What ``pegaflow doctor`` looks at, for a process with an environment."""
     execute: Callable[[Sequence[str], Mapping[str, str]], NoReturn] = _execute
     """Becomes another program: its signals and its exit code are this process's."""

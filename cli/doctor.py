@@ -76,7 +76,6 @@ def doctor(
 ) -> None:
     """Look at the machine; ``HELP`` says more."""
     from pegaflow.doctor.examination import Wanted, examine
-    from pegaflow.doctor.machine import Machine
 
     context: AppContext = ctx.obj
     loaded = load({"socket": socket}, config=config, environ=context.environ)
@@ -86,7 +85,7 @@ def doctor(
         ssd=loaded.config.ssd or (),
         disks=[path_field("--disk", directory) for directory in disk or ()],
     )
-    machine = Machine(root=context.root, environ=context.environ)
+    machine = context.machine(context.environ)
     with _told(context) as begin:
         findings = list(examine(machine, wanted, begin))
     problems = sum(finding.level == "problem" for finding in findings)

@@ -1,8 +1,7 @@
 """The machine that is looked at; tests bring one of their own."""
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,19 +13,21 @@ class Space(NamedTuple):
     free: int
 
 
-def _space(path: Path) -> Space:
-    found = os.statvfs(path)
-    return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
-
-
 @dataclass(frozen=True)
 class Machine:
-    """Files of the kernel under ``root``, and what only calls can tell."""
+    """Files of the kernel under ``root``, and what only calls can tell.
 
-    root: Path = Path("/")
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    space: Callable[[Path], Space] = _space
+    Nothing has a default, so that no stand-in asks the real machine about a part of itself.
+    """
+
+    root: Path
+    environ: Mapping[str, str]
+    space: Callable[[Path], Space]
     """Raises ``OSError`` where there is no file system."""
+    try_ring: Callable[[], int]
+    """Makes a ring of io_uring, and lets go of it: the number of the error, 0 for none."""
+    rdma_devices: Callable[[], Sequence[str]]
+    """The names of all RDMA adapters; raises ``ImportError`` without pyverbs."""
 
     def path(self, absolute: str) -> Path:
         """Where the file with this path is."""

@@ -1,6 +1,6 @@
 """RDMA adapters, as pyverbs lists them; the remote tier will want one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pegaflow.doctor.finding import Finding
@@ -9,25 +9,11 @@ from pegaflow.doctor.machine import Machine
 _CLASS: Final = "/sys/class/infiniband"
 
 
-def list_devices() -> Sequence[str]:
-    """The names of all adapters; raises ``ImportError`` without pyverbs."""
-    from pyverbs import device
-    from pyverbs.pyverbs_error import PyverbsError
-
-    try:
-        return [found.name.decode() for found in device.get_device_list()]
-    except PyverbsError:
-        # What it says on a machine without any.
-        return []
-
-
-def check(
-    machine: Machine, devices: Callable[[], Sequence[str]] = list_devices
-) -> Iterator[Finding]:
+def check(machine: Machine) -> Iterator[Finding]:
     """Which there are, and whether their links are up."""
     known = machine.names(_CLASS)
     try:
-        names: Sequence[str] = devices()
+        names: Sequence[str] = machine.rdma_devices()
         evidence = f"pyverbs lists {', '.join(names) or 'none'}"
     except ImportError as error:
         if known:

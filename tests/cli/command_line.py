@@ -5,7 +5,6 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
 import jsonschema
@@ -13,6 +12,8 @@ import jsonschema
 from pegaflow.cli.app import run
 from pegaflow.cli.context import AppContext
 from pegaflow.client import Client
+from pegaflow.doctor.machine import Machine
+from pegaflow.doctor.this_machine import this_machine
 from pegaflow.errors import PegaflowError, Unreachable
 from pegaflow.models import Progress, Stopped
 from pegaflow.operation import Operation
@@ -133,7 +134,7 @@ class CommandLine:
     daemon: StandInDaemon = field(default_factory=lambda: StandInDaemon("/unused"))
     serve: Callable[[str, Callable[[str], None], Sequence[str]], None] = _never_served
     sockets: list[tuple[str, float]] = field(default_factory=list)
-    root: Path = Path("/")
+    machine: Callable[[Mapping[str, str]], Machine] = this_machine
     is_terminal: bool = False
     """Whether results are written to a terminal."""
 
@@ -154,7 +155,7 @@ class CommandLine:
             connect=self._connect,
             serve=self.serve,
             execute=execute,
-            root=self.root,
+            machine=self.machine,
         )
         code: int | None = None
         with contextlib.suppress(_Became):

@@ -8,7 +8,6 @@ import signal
 import socket
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pytest
@@ -47,7 +46,7 @@ class Nowhere(CommandLine):
         """
         ssd = status_document()["ssd"] | {"paths": [ssd_path("/mnt/a")]}
         daemon = StandInDaemon("/unused", status_answer=json.dumps(status_document(ssd=ssd)))
-        served = CommandLine(environ=self.environ, daemon=daemon, serve=self.serve, root=self.root)
+        served = CommandLine(self.environ, daemon, self.serve, machine=self.machine)
         with _limit(_LIMIT_S):
             return served(*args)
 
@@ -85,7 +84,7 @@ def somewhere_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nowhere]:
         monkeypatch.chdir(directory)
         monkeypatch.setenv("HOME", directory)
         environ = {"HOME": directory, "PEGAFLOW_SOCKET": f"{directory}/daemon.sock"}
-        yield Nowhere(environ=environ, serve=not_here, root=Path(directory))
+        yield Nowhere(environ, serve=not_here)
 
 
 @contextlib.contextmanager

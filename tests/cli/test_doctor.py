@@ -70,7 +70,8 @@ def test_a_problem_has_an_exit_code_of_its_own(host: Host) -> None:
 def test_people_get_a_sentence_its_evidence_and_what_to_do(
     pegaflow: CommandLine, tmp_path: Path
 ) -> None:
-    pegaflow.root = machine(tmp_path, {"/proc/sys/kernel/yama/ptrace_scope": "3"}).root
+    changes = {"/proc/sys/kernel/yama/ptrace_scope": "3"}
+    pegaflow.machine = lambda environ: machine(tmp_path, changes, environ=environ)
     outcome = pegaflow("doctor", "--disk", "/nothing")
     assert outcome.code == 5
     assert golden("doctor_ptrace.txt") in outcome.out

@@ -1,6 +1,6 @@
 """A machine made of files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pegaflow.doctor.machine import Machine, Space
@@ -28,11 +28,22 @@ def machine(
     *,
     environ: Mapping[str, str] | None = None,
     free: int = 32 * GIB,
+    ring: int = 0,
+    rdma: Sequence[str] | None = None,
 ) -> Machine:
-    """The healthy machine with ``changes``; None takes a file away."""
+    """The healthy machine with ``changes``; None takes a file away.
+
+    ``ring`` is the error of io_uring, and no ``rdma`` devices mean that there is no pyverbs.
+    """
+
+    def devices() -> Sequence[str]:
+        if rdma is None:
+            raise ImportError("No module named 'pyverbs'")
+        return rdma
+
     for absolute, text in {**HEALTHY, **(changes or {})}.items():
         if text is not None:
             file = root / absolute.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-    return Machine(root, environ or {}, lambda path: Space(64 * GIB, free))
+    return Machine(root, environ or {}, lambda path: Space(64 * GIB, free), lambda: ring, devices)

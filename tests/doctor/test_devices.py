@@ -1,11 +1,12 @@
 """GPUs and RDMA adapters."""
 
-from collections.abc import Sequence
+import os
 from pathlib import Path
 
 import pytest
 
 from pegaflow.doctor import gpus, rdma
+from pegaflow.doctor.this_machine import this_machine
 from pegaflow.gpu_models import Gpu, GpuEngine, Gpus
 from tests.doctor.fake_machine import machine
 
@@ -71,20 +72,16 @@ def test_a_gpu_that_is_shared_through_mps_is_a_problem(tmp_path: Path) -> None:
     )
 
 
-def _absent() -> Sequence[str]:
-    raise ImportError("No module named 'pyverbs'")
-
-
 def test_no_adapter_and_no_pyverbs_is_fine(tmp_path: Path) -> None:
-    (found,) = rdma.check(machine(tmp_path), _absent)
+    (found,) = rdma.check(machine(tmp_path))
     assert (found.level, found.remedy) == ("note", None)
-    (found,) = rdma.check(machine(tmp_path), lambda: [])
+    (found,) = rdma.check(machine(tmp_path, rdma=[]))
     assert (found.level, found.remedy) == ("note", None)
 
 
 def test_an_adapter_without_pyverbs_is_named(tmp_path: Path) -> None:
     changes = {"/sys/class/infiniband/mlx5_0/ports/1/state": "4: ACTIVE\n"}
-    (found,) = rdma.check(machine(tmp_path, changes), _absent)
+    (found,) = rdma.check(machine(tmp_path, changes))
     assert (found.level, "mlx5_0" in found.text) == ("note", True)
     assert "pyverbs" in str(found.remedy)
 
@@ -93,10 +90,10 @@ def test_an_adapter_without_pyverbs_is_named(tmp_path: Path) -> None:
 def test_an_adapter_s_ports_are_told(tmp_path: Path, state: str, level: str) -> None:
     ports = "/sys/class/infiniband/mlx5_0/ports/1"
     changes = {f"{ports}/state": state, f"{ports}/rate": "400 Gb/sec (4X NDR)"}
-    (found,) = rdma.check(machine(tmp_path, changes), lambda: ["mlx5_0"])
+    (found,) = rdma.check(machine(tmp_path, changes, rdma=["mlx5_0"]))
     assert found.level == level
     assert f"port 1 is {state[3:]}, 400 Gb/sec (4X NDR)" in found.evidence
 
 
-def test_what_this_machine_has_is_found_without_an_error(tmp_path: Path) -> None:
-    assert list(rdma.check(machine(tmp_path)))
+def test_what_this_machine_has_is_found_without_an_error() -> None:
+    assert list(rdma.check(this_machine(os.environ)))

@@ -1,5 +1,6 @@
 """What the kernel's files say, and what doctor makes of it."""
 
+import dataclasses
 import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +17,12 @@ from pegaflow.doctor import (
     shared_memory,
 )
 from pegaflow.doctor.finding import Finding
-from pegaflow.doctor.machine import Machine
-from tests.doctor.fake_machine import GIB, machine
+from pegaflow.doctor.machine import Machine, Space
+from pegaflow.doctor.this_machine import try_ring
+from tests.doctor.fake_machine import GIB, HEALTHY, machine
 
 Check = Callable[[Machine], Iterator[Finding]]
-CHECKS = [kernel, memlock, shared_memory, huge_pages, numa, ptrace]
+CHECKS = [kernel, memlock, shared_memory, huge_pages, numa, ptrace, io_uring]
 LIMITS = "Max locked memory         65536                65536                bytes\n"
 NO_PAGES = (
     "MemTotal: 67108864 kB\nMemAvailable: 33554432 kB\n"
@@ -132,26 +134,30 @@ def test_a_pool_is_sized_for_the_huge_pages_that_are_mounted(tmp_path: Path) -> 
 def test_why_there_is_no_io_uring_decides_what_to_do(
     tmp_path: Path, code: int, switch: str | None, remedy: str
 ) -> None:
-    fake = machine(tmp_path, {"/proc/sys/kernel/io_uring_disabled": switch})
-    (found,) = io_uring.check(fake, lambda: code)
+    fake = machine(tmp_path, {"/proc/sys/kernel/io_uring_disabled": switch}, ring=code)
+    (found,) = io_uring.check(fake)
     assert found.level == "note"
     assert errno.errorcode[code] in found.evidence
     assert remedy in str(found.remedy)
 
 
 def test_io_uring_that_works_is_all_right(tmp_path: Path) -> None:
-    (found,) = io_uring.check(machine(tmp_path), lambda: 0)
+    (found,) = io_uring.check(machine(tmp_path))
     assert (found.level, found.remedy) == ("ok", None)
 
 
 def test_trying_leaves_no_ring_behind() -> None:
     before = set(Path("/proc/self/fd").iterdir())
-    io_uring.try_ring()
+    try_ring()
     assert set(Path("/proc/self/fd").iterdir()) == before
 
 
+def _no_file_system(path: Path) -> Space:
+    raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+
+
 def test_a_machine_without_any_of_the_files_is_looked_at_too(tmp_path: Path) -> None:
-    bare = Machine(tmp_path, {})
+    bare = dataclasses.replace(machine(tmp_path, dict.fromkeys(HEALTHY)), space=_no_file_system)
     found = [one for check in CHECKS for one in check.check(bare)]
     assert {one.check: one.level for one in found} == {
         "kernel": "note",
@@ -160,4 +166,5 @@ def test_a_machine_without_any_of_the_files_is_looked_at_too(tmp_path: Path) -> 
         "huge pages": "note",
         "numa": "ok",
         "ptrace": "ok",
+        "io_uring": "ok",
     }
