@@ -1,6 +1,7 @@
 """The size of a pool that is to be found automatically."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,17 +37,30 @@ class AutoPool:
     reason: str
 
 
+def free_space(directory: Path) -> int:
+    """Free bytes of the file system that a pool's directory is on."""
+    try:
+        space = os.statvfs(directory)
+    except OSError as error:
+        raise ConfigError(
+            f"the pool's directory {directory} cannot be used: {error.strerror}; "
+            "give another with --pool-dir"
+        ) from error
+    return space.f_bavail * space.f_frsize
+
+
 def auto_pool(
     pool_dir: str | None,
     *,
     proc: Path = Path("/proc"),
     cgroup: Path | None = None,
     shared_memory: Path = Path("/dev/shm"),
+    space: Callable[[Path], int] = free_space,
 ) -> AutoPool:
-    """The pool that ``AUTO_RULE`` gives now; tests bring paths of their own."""
+    """The pool that ``AUTO_RULE`` gives now; tests bring a machine of their own."""
     free = _free_memory(proc, cgroup or _own_cgroup(proc))
     directory = Path(pool_dir) if pool_dir else shared_memory
-    room = _free_space(directory) if pool_dir or directory.exists() else 0
+    room = space(directory) if pool_dir or directory.exists() else 0
     by_memory, by_room = int(free * MEMORY_SHARE), int(room * DIRECTORY_SHARE)
     if by_memory <= by_room or (not pool_dir and by_room < by_memory * LEAST_SHARED):
         size, reason = by_memory, f"{MEMORY_SHARE:.0%} of {format_size(free)} of free memory"
@@ -86,14 +100,3 @@ def _read_number(path: Path) -> int | None:
     except OSError:
         return None
     return int(text) if text.isdigit() else None
-
-
-def _free_space(directory: Path) -> int:
-    try:
-        space = os.statvfs(directory)
-    except OSError as error:
-        raise ConfigError(
-            f"the pool's directory {directory} cannot be used: {error.strerror}; "
-            "give another with --pool-dir"
-        ) from error
-    return space.f_bavail * space.f_frsize

@@ -9,12 +9,16 @@ import pytest
 from tests.cli.command_line import CommandLine
 from tests.cli.installed import Host
 from tests.cli.nowhere import Nowhere, somewhere_else
+from tests.config.made_up_machine import MadeUpMachine
 
 
 @pytest.fixture
-def pegaflow() -> CommandLine:
-    """``pegaflow``, with nothing of this machine in its environment."""
-    return CommandLine()
+def pegaflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[CommandLine]:
+    """``pegaflow`` with nothing of this machine in its environment, and of another one's memory."""
+    with tempfile.TemporaryDirectory(prefix="pega-") as directory:
+        machine = MadeUpMachine(Path(directory), memory=128 << 20, room=1 << 50)
+        monkeypatch.setattr("pegaflow.config.daemon.auto_pool", machine.pool)
+        yield CommandLine()
 
 
 @pytest.fixture
