@@ -1,7 +1,6 @@
 """The installed commands, run as processes against real daemons."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.engine.waiting import wait_until
+from tests.environment import bare
 
 BIN: Final = Path(sys.executable).parent
 _SECONDS: Final = 60.0
@@ -21,8 +21,7 @@ class Host:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.socket = directory / "daemon.sock"
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("PEGAFLOW_")}
-        self.environ = kept | {
+        self.environ = bare() | {
             "HOME": str(directory),
             "XDG_CONFIG_HOME": str(directory / "config"),
             "PEGAFLOW_SOCKET": str(self.socket),

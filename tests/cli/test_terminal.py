@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment import bare
+
 PATIENCE_S = 60.0
 
 
@@ -24,7 +26,7 @@ class InTerminal:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.cli.endless_warming"],
             cwd=Path(__file__).parents[2],
-            env=os.environ | environ,
+            env=bare() | dict(environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=theirs,

@@ -14,6 +14,7 @@ from pegaflow import _native
 from tests.engine.closing import Closing
 from tests.engine.process_tree import ProcessTree
 from tests.engine.waiting import wait_until
+from tests.environment import bare
 
 PEGAFLOW: Final = (str(Path(sys.executable).with_name("pegaflow")),)
 """The command line beside this interpreter."""
@@ -39,9 +40,8 @@ class DaemonProcess(Closing):
         self.directory = Path(self._directory.name)
         self.socket = self.directory / "daemon.sock"
         self.log = self.directory / "daemon.log"
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("PEGAFLOW_")}
         self._environment = (
-            kept | {"XDG_CONFIG_HOME": str(self.directory)} | dict(environment or {})
+            bare() | {"XDG_CONFIG_HOME": str(self.directory)} | dict(environment or {})
         )
         self._command = [
             *program,
