@@ -72,6 +72,19 @@ class Terminal:
         """Type something."""
         os.write(self._own, keys.encode())
 
+    def quit(self) -> int:
+        """Close whatever is open, and quit: its exit code.
+
+        Keys that come to it at once, as it is busy, are another key: it is asked until it ends.
+        """
+        deadline = time.monotonic() + _SECONDS
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, "it does not quit"
+            for key in "\x1bq":
+                self.press(key)
+                self.read_for(0.3)
+        return self.wait_end()
+
     def wait_end(self) -> int:
         """Its exit code."""
         deadline = time.monotonic() + _SECONDS
