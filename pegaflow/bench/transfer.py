@@ -21,6 +21,9 @@ SIZES: Final = (1, 8, 64, 1024)
 FEW: Final = (1, 8)
 LOOKUP_HASHES: Final = 1024
 
+_OPTIONS: Final = ("--eviction-policy=lru",)
+"""What was just saved is there to be loaded: other policies may let it go before what is older."""
+
 _POOL_OF_ENGINES: Final = 8
 """How often all blocks of an engine fit into the pool."""
 _CHECKED_BLOCKS: Final = 256
@@ -132,7 +135,7 @@ def measure(device: Device, plan: Plan, say: Say) -> TransferReport:
     all_layouts = layouts(plan.num_blocks, plan.block_bytes)
     pool_bytes = _POOL_OF_ENGINES * max(layout.size for layout in all_layouts)
     say(f"a daemon with a pool of {pool_bytes >> 20} MiB")
-    with running_daemon(pool_bytes) as daemon:
+    with running_daemon(pool_bytes, _OPTIONS) as daemon:
         found = tuple(
             measure_layout(daemon, device, layout, limit, plan, say) for layout in all_layouts
         )
