@@ -41,8 +41,12 @@ def unwritten(error: OSError) -> str:
 
 def discard_results() -> None:
     """What could not be written is not tried again when the process ends."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO | None) -> None:
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def can_redraw(context: AppContext, stream: TextIO) -> bool:
@@ -81,8 +85,14 @@ def table(*headers: str) -> "Table":
 
 
 def note(context: AppContext, text: str) -> None:
-    """A message for people, on one line of printable characters whatever it quotes."""
-    print(f"pegaflow: {printable(text)}", file=context.stderr, flush=True)
+    """A message for people, on one line of printable characters whatever it quotes.
+
+    One that cannot be written changes nothing else: the exit code says what came of the command.
+    """
+    try:
+        print(f"pegaflow: {printable(text)}", file=context.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
 
 
 def prompt(context: AppContext, text: str) -> None:

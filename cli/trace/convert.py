@@ -42,6 +42,11 @@ def convert(
     from pegaflow.planning import open_trace
 
     context: AppContext = ctx.obj
+    if str(out) == "-":
+        raise ConfigError(
+            "OUT '-' cannot be used: what cannot be written whole is not written at all, which "
+            "standard output cannot take back; give the name of a file"
+        )
     options = read_options(block_tokens, True, skip_bad, sort_times)
     try:
         with (

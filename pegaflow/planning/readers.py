@@ -178,7 +178,9 @@ def _counted(trace: Trace, requests: Iterator[Request], options: ReadOptions) ->
 def _form(path: Path, lines: Iterable[_Line], options: ReadOptions) -> Form:
     """The format of the first line that has one."""
     bad: str | None = None
+    is_empty = True
     for _, number, text in lines:
+        is_empty = False
         try:
             if isinstance(text, BadLine):
                 raise text
@@ -191,6 +193,8 @@ def _form(path: Path, lines: Iterable[_Line], options: ReadOptions) -> Form:
                 break
     if bad is not None:
         raise ConfigError(f"{path}, {bad}; give another file")
+    if is_empty:
+        raise ConfigError(f"the trace {path} is empty; give another file")
     raise ConfigError(
         f"the format of {path} is not known from its first lines; allowed: Mooncake or "
         "Qwen-Bailian JSONL (hash_ids), what a daemon recorded, Azure CSV (TIMESTAMP, "

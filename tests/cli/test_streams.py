@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.installed import Host
+from tests.planning.traces import conversations, write_lines
 
 
 def _run(host: Host, redirection: str, *args: str) -> tuple[int, str, str]:
@@ -38,8 +39,21 @@ def test_a_stream_that_is_closed_is_not_missed(
     assert (code, errors) == (0, "")
 
 
-def test_a_message_without_a_stream_for_it_is_no_result(host: Host) -> None:
-    assert _run(host, "2>&-", "status") == (3, "", "")
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_a_message_without_a_stream_for_it_is_no_result(host: Host, redirection: str) -> None:
+    assert _run(host, redirection, "status") == (3, "", "")
+    assert _run(host, redirection, "no-such-command") == (2, "", "")
+
+
+def test_a_message_that_cannot_be_written_ends_nothing(host: Host) -> None:
+    trace = host.directory / "trace.jsonl"
+    write_lines(trace, conversations(1, 20))
+    with trace.open("a", encoding="utf-8") as file:
+        file.write("broken\n")
+    args = ("trace", "info", str(trace), "--skip-bad")
+    told = _run(host, "", *args)
+    assert "skipped trace.jsonl, line 21" in told[2]
+    assert _run(host, "2>/dev/full", *args) == (0, told[1], "")
 
 
 @pytest.mark.parametrize("variable", ["HOME", "XDG_CONFIG_HOME"])

@@ -47,6 +47,25 @@ def test_a_converted_trace_is_the_same_trace(
     assert done.code == 2 and "is there already" in done.err
 
 
+def test_standard_output_is_no_file_to_write(
+    pegaflow: CommandLine, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = pegaflow("trace", "convert", str(trace), "-")
+    assert (done.code, done.out) == (2, "")
+    assert "OUT '-' cannot be used" in done.err and "give the name of a file" in done.err
+    assert not Path("-").exists()
+
+
+def test_an_empty_trace_is_said_to_be_empty(pegaflow: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.touch()
+    for command in (["trace", "info"], ["plan", "--trace"]):
+        done = pegaflow(*command, str(path))
+        assert (done.code, done.out) == (2, "")
+        assert done.err == f"pegaflow: the trace {path} is empty; give another file\n"
+
+
 _ANSWERED: Final = {
     "mooncake.jsonl": [
         '{"timestamp": 0, "input_length": 40, "output_length": 7, "hash_ids": [1]}',

@@ -249,7 +249,7 @@ def test_times_that_go_back_are_said(tmp_path: Path) -> None:
         read(path)
 
 
-@pytest.mark.parametrize("text", ["", "hello\n", "a,b,c\n1,2,3\n"])
+@pytest.mark.parametrize("text", ["\n", "hello\n", "a,b,c\n1,2,3\n"])
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trace"
     path.write_text(text, encoding="utf-8")
