@@ -74,15 +74,19 @@ class Recorder:
             raise ConfigError(
                 f"the recording {file} cannot be written: {error.strerror}"
             ) from error
-        size = os.fstat(self._raw.fileno()).st_size
-        self._members = [_Member(file.stat().st_mtime, 0)] if size else []
+        self._members = self._members_there()
         self._zip: gzip.GzipFile | None = None
         self._began_at = 0.0
 
     def add(self, sample: Sample) -> None:
-        """Write a sample; raises ``PegaflowError`` when it cannot be written."""
+        """Write a sample; raises ``PegaflowError`` when it cannot be written.
+
+        What was written stays with a file that was moved away; a new one has the name then.
+        """
         with self._lock:
             try:
+                if not self._has_name():
+                    self._begin_file()
                 self._begin_member(sample.at)
                 assert self._zip is not None
                 self._zip.write(sample.line().encode() + b"\n")
@@ -105,6 +109,25 @@ class Recorder:
 
     def _unwritable(self, error: OSError) -> PegaflowError:
         return PegaflowError(f"the recording {self.file} cannot be written: {error.strerror}")
+
+    def _members_there(self) -> list[_Member]:
+        there = os.fstat(self._raw.fileno())
+        return [_Member(there.st_mtime, 0)] if there.st_size else []
+
+    def _has_name(self) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(self.file.stat(), os.fstat(self._raw.fileno()))
+        return False
+
+    def _begin_file(self) -> None:
+        raw = own(self.file)
+        try:
+            if self._zip is not None:
+                self._zip.close()
+        finally:
+            self._raw.close()
+            self._raw, self._zip = raw, None
+            self._members = self._members_there()
 
     def _part(self) -> Path:
         """Where what is kept is written before it takes the file's place; links stay links."""

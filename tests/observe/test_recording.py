@@ -299,6 +299,39 @@ def test_a_link_stays_one_when_what_is_too_old_goes(tmp_path: Path) -> None:
     assert Recording(tmp_path / "far" / "recording").times[0] > _BEGAN + 300
 
 
+def test_a_file_that_is_moved_away_keeps_what_it_has_and_another_has_the_rest(
+    tmp_path: Path,
+) -> None:
+    file, samples = tmp_path / "r", _samples(9)
+    recorder = Recorder(file)
+    for part in range(3):
+        for sample in samples[3 * part : 3 * part + 3]:
+            recorder.add(sample)
+        if part < 2:
+            file.rename(tmp_path / f"r.{part}")
+    recorder.close()
+    found = [Recording(tmp_path / name).times for name in ("r.0", "r.1", "r")]
+    assert [at for times in found for at in times] == [sample.at for sample in samples]
+    assert [len(times) for times in found] == [3, 3, 3]
+
+
+def test_a_file_that_is_deleted_is_made_anew_once_it_can_be(tmp_path: Path) -> None:
+    folder, samples = tmp_path / "recordings", _samples(4)
+    folder.mkdir()
+    recorder = Recorder(folder / "r", retention_s=100.0)
+    recorder.add(samples[0])
+    (folder / "r").unlink()
+    folder.rmdir()
+    for sample in samples[:2]:
+        with pytest.raises(PegaflowError, match="cannot be written: No such file or directory"):
+            recorder.add(sample)
+    folder.mkdir()
+    for sample in samples[2:]:
+        recorder.add(sample)
+    recorder.close()
+    assert Recording(folder / "r").times == [sample.at for sample in samples[2:]]
+
+
 def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written: No such file or directory"):
         Recorder(tmp_path / "none" / "r")
