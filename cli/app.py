@@ -107,7 +107,8 @@ def _usage(error: typer.TyperException) -> str:
     where = getattr(error, "ctx", None)
     path = where.command_path if where is not None else "pegaflow"
     text = _bad_value(error) or error.format_message().rstrip(".")
-    return f"{text[:1].lower()}{text[1:]}; `{path} --help` lists what is allowed"
+    remedy = restart.remedy(error) or f"`{path} --help` lists what is allowed"
+    return f"{text[:1].lower()}{text[1:]}; {remedy}"
 
 
 def _bad_value(error: typer.TyperException) -> str | None:

@@ -15,7 +15,7 @@ from pegaflow.cli.detach import Announcement, start_detached, warn
 from pegaflow.cli.options import ConfigFile, Json, Socket, Timeout, timeout_seconds
 from pegaflow.cli.output import note, write_json, write_line
 from pegaflow.cli.waiting import waiting
-from pegaflow.config import load, resolve_socket
+from pegaflow.config import SETTINGS, load, resolve_socket
 from pegaflow.errors import CallTimeout, PegaflowError, Unreachable
 from pegaflow.units import format_size
 
@@ -44,6 +44,18 @@ def restart(
     address = resolve_socket(socket, config=config, environ=context.environ)
     with _one_after_another(address, limit):
         _restart(context, address, config, limit, json=json)
+
+
+def remedy(error: typer.TyperException) -> str | None:
+    """What to do instead of giving a restart a setting."""
+    option, where = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    is_setting = option in {setting.flag for setting in SETTINGS.values()}
+    if not is_setting or where is None or where.command_path != "pegaflow restart":
+        return None
+    return (
+        "a restart keeps the daemon's settings, and `pegaflow stop` with "
+        f"`pegaflow serve {option} ...` after it changes them"
+    )
 
 
 def _restart(

@@ -81,8 +81,18 @@ def _free_memory(proc: Path, cgroup: Path) -> int:
     for group in (cgroup, *cgroup.parents):
         limit, current = _read_number(group / "memory.max"), _read_number(group / "memory.current")
         if limit is not None and current is not None:
-            free = min(free, max(limit - current, 0))
+            # As with the machine's: what was read from files and is not in use can be had.
+            free = min(free, max(limit - current + _unused_cache(group), 0))
     return free
+
+
+def _unused_cache(group: Path) -> int:
+    try:
+        lines = (group / "memory.stat").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    fields = (line.split() for line in lines)
+    return next((int(field[1]) for field in fields if field[0] == "inactive_file"), 0)
 
 
 def _own_cgroup(proc: Path) -> Path:

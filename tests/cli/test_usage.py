@@ -31,6 +31,8 @@ def test_the_exit_codes_are_those_that_scripts_rely_on() -> None:
         (["serv"], "did you mean 'serve'"),
         (["serve", "--pool-sise", "1gb"], "no such option: --pool-sise"),
         (["serve", "extra"], "extra"),
+        (["restart", "--pool-size", "1gb"], "with `pegaflow serve --pool-size ...` after it"),
+        (["restart", "--moon"], "`pegaflow restart --help` lists what is allowed"),
         (["config"], "missing command"),
         (["stop", "--timeout"], "--timeout"),
         (["events", "--timeout", "0"], "--timeout '0' cannot be used; allowed: more than 0"),

@@ -33,6 +33,14 @@ def test_it_stays_within_the_control_group_and_those_above_it(tmp_path: Path) ->
     assert pool.size == 50 * GRAIN
 
 
+def test_what_a_control_group_has_read_from_files_is_no_memory_in_use(tmp_path: Path) -> None:
+    group = _cgroup(tmp_path / "own", str(200 * GRAIN), 199 * GRAIN)
+    stat = f"anon {9 * GRAIN}\ninactive_file {150 * GRAIN}\nactive_file {40 * GRAIN}\n"
+    (group / "memory.stat").write_text(stat, encoding="utf-8")
+    pool = MadeUpMachine(tmp_path, memory=GIB, room=ENDLESS, cgroup=group).pool(str(tmp_path))
+    assert pool.size == 75 * GRAIN
+
+
 @pytest.mark.parametrize("is_given", [True, False])
 def test_it_leaves_room_in_its_directory(tmp_path: Path, is_given: bool) -> None:
     machine = MadeUpMachine(tmp_path, memory=GIB + GIB // 2, room=300 * GRAIN)
