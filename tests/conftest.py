@@ -8,6 +8,10 @@ import tempfile
 # inherit: those that are to end at one then never do.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# How programs look on the terminal of whoever runs the tests is not what the tests keep.
+for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+
 # Below a longer one a socket cannot be bound.
 if len(os.fsencode(tempfile.gettempdir())) > 32:
     os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
