@@ -12,6 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Where the pool lies unless a directory is given, and the slot table of a pool on hugetlbfs.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+const ENLARGE: &str = "enlarge it (mount -o remount,size=)";
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 const HUGETLBFS_MAGIC: i64 = 0x9584_58f6;
 /// Names of what people have below a directory, for the refusal.
@@ -107,6 +108,7 @@ impl Place {
     pub(super) fn check_room(&self, pool_bytes: u64) -> Result<()> {
         let Self::Directory {
             pool,
+            slots,
             huge_page_bytes,
             ..
         } = self
@@ -114,25 +116,37 @@ impl Place {
             return Ok(());
         };
         let free = free_bytes(&stat_of(pool)?);
-        let (free, table_bytes, remedy) = if self.is_huge_pages() {
-            (
-                free.or_else(|| machine::free_huge_page_bytes(*huge_page_bytes)),
-                0,
-                "reserve more huge pages (vm.nr_hugepages)",
-            )
-        } else {
-            // The slot table lies there too, and grows as slabs are used.
-            let table_bytes = pool_bytes / PAGE_UNIT * RECORD_BYTES;
-            (free, table_bytes, "enlarge it (mount -o remount,size=)")
-        };
-        match free {
-            Some(free) if free < pool_bytes.saturating_add(table_bytes) => Err(refuse(format!(
-                "a pool of {pool_bytes} bytes with {table_bytes} bytes of a slot table does not fit in {}, \
-                 which has {free} bytes free: make it smaller, {remedy}, or give another --pool-dir",
-                pool.display()
-            ))),
-            _ => Ok(()),
+        // The slot table grows as slabs are used.
+        let table_bytes = pool_bytes / PAGE_UNIT * RECORD_BYTES;
+        let table = format!("{table_bytes} bytes of a slot table");
+        if !self.is_huge_pages() {
+            let bytes = pool_bytes.saturating_add(table_bytes);
+            let what = format!("a pool of {pool_bytes} bytes with {table}");
+            return check_fits(&what, bytes, pool, free, ENLARGE);
         }
+        let pages = free.or_else(|| machine::free_huge_page_bytes(*huge_page_bytes));
+        let what = format!("a pool of {pool_bytes} bytes");
+        check_fits(
+            &what,
+            pool_bytes,
+            pool,
+            pages,
+            "reserve more huge pages (vm.nr_hugepages)",
+        )?;
+        let what = format!("{table} for a pool of {pool_bytes} bytes");
+        check_fits(&what, table_bytes, slots, free_bytes(&stat_of(slots)?), ENLARGE)
+    }
+}
+
+/// Refuses what a directory has no room for; `free` is None where the room has no limit.
+fn check_fits(what: &str, bytes: u64, dir: &Path, free: Option<u64>, remedy: &str) -> Result<()> {
+    match free {
+        Some(free) if free < bytes => Err(refuse(format!(
+            "{what} does not fit in {}, which has {free} bytes free: make the pool smaller, {remedy}, \
+             or give another --pool-dir",
+            dir.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -58,6 +58,24 @@ fn a_given_directory_without_room_is_refused_with_both_sizes() {
     }
 }
 
+/// Their own room has no limit in the place of huge pages here.
+#[test]
+fn huge_pages_without_room_for_the_slot_table_beside_them_are_refused() {
+    let place = Place::Directory {
+        kind: PoolKind::Hugetlbfs,
+        pool: "/proc".into(),
+        slots: "/dev/shm".into(),
+        huge_page_bytes: 0,
+    };
+    place.check_room(MIB).unwrap();
+    let error = place.check_room(TOO_LARGE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    let pool = format!("of a slot table for a pool of {TOO_LARGE} bytes does not fit in /dev/shm");
+    for part in [pool.as_str(), "bytes free", "mount -o remount,size="] {
+        assert!(error.message().contains(part), "{error} lacks {part}");
+    }
+}
+
 #[test]
 fn without_a_given_directory_no_room_means_anonymous_memory_with_the_reason() {
     match Place::choose(None, TOO_LARGE).unwrap() {
