@@ -13,6 +13,9 @@ use rustix::fs::statvfs;
 #[derive(Debug, Default)]
 pub(crate) struct SsdRoom(Mutex<Seen>);
 
+/// A file system's number, and the bytes that nobody has taken of it.
+type Place = (u64, u64);
+
 #[derive(Debug, Default)]
 struct Seen {
     /// Paths that could be looked at.
@@ -40,7 +43,11 @@ struct FileSystem {
 impl SsdRoom {
     /// Looks at the file systems of these paths, and warns of those that are too small.
     pub(crate) fn look(&self, paths: &[SsdPathSnapshot]) {
-        let shortages = shortages(paths);
+        self.look_with(paths, place_of);
+    }
+
+    fn look_with(&self, paths: &[SsdPathSnapshot], place_of: impl Fn(&Path) -> Option<Place>) {
+        let shortages = shortages(paths, place_of);
         let dirs = online(paths).map(|path| path.dir.clone()).collect();
         let seen = Seen {
             dirs,
@@ -84,16 +91,22 @@ fn online(paths: &[SsdPathSnapshot]) -> impl Iterator<Item = &SsdPathSnapshot> {
     paths.iter().filter(move |path| !is_offline(path))
 }
 
+/// Where a directory is; None of one that cannot be looked at.
+fn place_of(dir: &Path) -> Option<Place> {
+    let file_system = statvfs(dir).ok()?;
+    let free = file_system.f_bavail.saturating_mul(file_system.f_frsize);
+    Some((fs::metadata(dir).ok()?.dev(), free))
+}
+
 /// Each file system of which the paths may take more than it has beside what others use.
-fn shortages(paths: &[SsdPathSnapshot]) -> Vec<Shortage> {
+fn shortages(paths: &[SsdPathSnapshot], place_of: impl Fn(&Path) -> Option<Place>) -> Vec<Shortage> {
     let mut file_systems: BTreeMap<u64, FileSystem> = BTreeMap::new();
     for path in online(paths) {
-        let (Ok(metadata), Ok(file_system)) = (fs::metadata(&path.dir), statvfs(&path.dir)) else {
+        let Some((number, free)) = place_of(&path.dir) else {
             continue;
         };
-        let free = u128::from(file_system.f_bavail) * u128::from(file_system.f_frsize);
-        let entry = file_systems.entry(metadata.dev()).or_insert_with(|| FileSystem {
-            available: free,
+        let entry = file_systems.entry(number).or_insert_with(|| FileSystem {
+            available: free.into(),
             ..FileSystem::default()
         });
         entry.dirs.push(path.dir.clone());

@@ -31,7 +31,7 @@ pub use block::{
 pub use config::{IoEngineKind, MIN_CAPACITY, SsdConfig, SsdPathConfig};
 pub use extent::Extent;
 #[cfg(test)]
-pub(crate) use io::fault::{Disk, Faults};
+pub(crate) use io::fault::{Call, Disk, Faults};
 pub use paths::{check_capacity, held_bytes, remove_made};
 pub use patience::Patience;
 pub use read::ReadTicket;

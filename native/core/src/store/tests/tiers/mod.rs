@@ -82,8 +82,13 @@ impl Tiers {
 
     /// A store over a disk that fails when it is told to.
     fn on_failing(disk: &Disk, pool_bytes: u64) -> Self {
+        Self::on_failing_with(disk, pool_bytes, |_| {})
+    }
+
+    fn on_failing_with(disk: &Disk, pool_bytes: u64, change: impl FnOnce(&mut TierConfig)) -> Self {
         let (dir, pool_dir) = (TempDir::new().unwrap(), TempDir::new_in("/dev/shm").unwrap());
-        let config = tier(dir.path());
+        let mut config = tier(dir.path());
+        change(&mut config);
         let ssd = Ssd::open_on(config.ssd.clone(), disk).unwrap();
         let tier = Tier::over(ssd, &config, pool_bytes);
         let store = super::fixture::config(pool_dir.path(), pool_bytes);
