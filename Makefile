@@ -12,8 +12,8 @@ PYTHON ?= python3
 VLLM ?= 0.32.0
 # An interpreter of this machine that may have vLLM for GPUs, torch and cupy.
 GPU_PYTHON ?= python3
-# The trace of `make policies`: from Mooncake's repository, FAST25-release/traces/.
-TRACE ?= ../shared/traces/mooncake_conversation_trace.jsonl
+# The trace of `make policies`, such as Mooncake's.
+TRACE ?=
 # How long `make chaos` goes on, and which mix of requests and faults it is.
 MINUTES ?= 10
 SEED ?= 1
@@ -131,6 +131,7 @@ screenshots: build ## Draw the README's pictures of pegaflow top, and the screen
 
 .PHONY: policies
 policies: build ## Compare the eviction policies on a trace, and draw ./policies.svg: make policies TRACE=FILE
+	@test -f "$(TRACE)" || { echo "pegaflow: give TRACE=FILE, such as FAST25-release/traces/conversation_trace.jsonl of github.com/kvcache-ai/Mooncake" >&2; exit 1; }
 	$(BIN)/pegaflow plan --trace $(TRACE) --count-partial --plot policies.svg $(foreach blocks,1000 2000 3500 5000 7100 10000 14000 20000 28000 40000 56000,--capacity-blocks $(blocks))
 	@echo "wrote policies.svg"
 
@@ -155,6 +156,7 @@ $(VENV)/.tools: pyproject.toml | prerequisites
 	touch $@
 
 $(VENV)/.native: $(VENV)/.tools $(NATIVE) pegaflow/version.py
+	@echo "the native module is compiled: some minutes the first time"
 	PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --locked --release --quiet
 	touch $@
 

@@ -64,7 +64,7 @@ def start_detached(loaded: Loaded, environ: Mapping[str, str], timeout_s: float)
     config = loaded.config
     log_file = Path(config.log_file or _beside_socket(config, ".log"))
     pid_file = config.pid_file or str(_beside_socket(config, ".pid"))
-    with _open_log(log_file) as log:
+    with _open_log(log_file, named=config.log_file is not None) as log:
         begin = log.tell()
         process = subprocess.Popen(
             [*_command(loaded), f"--log-file={log_file}", f"--pid-file={pid_file}"],
@@ -158,14 +158,18 @@ def _beside_socket(config: Config, suffix: str) -> Path:
     return socket.with_name(stem + mark + suffix)
 
 
-def _open_log(path: Path) -> BinaryIO:
+def _open_log(path: Path, *, named: bool) -> BinaryIO:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path.open("ab")
     except OSError as error:
-        raise ConfigError(
-            f"cannot write log_file {path}: {error.strerror}; name another with --log-file"
-        ) from error
+        remedy = (
+            "name another with --log-file"
+            if named
+            else "it is beside the socket: choose a socket elsewhere with --socket or "
+            "PEGAFLOW_SOCKET, the same for engines"
+        )
+        raise ConfigError(f"cannot write log_file {path}: {error.strerror}; {remedy}") from error
 
 
 def _first_line(process: "subprocess.Popen[bytes]", timeout_s: float) -> str:

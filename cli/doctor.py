@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pegaflow.doctor.finding import Finding
 
-HELP: Final = """Look at this machine, the daemon and vLLM, and say what to do about what is found.
+HELP: Final = """Check this machine, the daemon and vLLM, and say what to do.
 
 Works without a daemon, without vLLM and without a GPU. With a daemon, 512 KiB of random bytes are
 saved, loaded, compared and evicted.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pegaflow.event_models import LoggedEvent
     from pegaflow.observe.event_reader import EventReader
 
-HELP: Final = """Tell what happened in the daemon, and with --follow what happens.
+HELP: Final = """Tell what happened in the daemon; --follow: as it happens.
 
 The daemon keeps its last 4,096 events. Each has a number, one more than the last, so that what is
 missing is told too.

@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 EXAMPLES: Final[Mapping[str, str]] = {
+    "": """
+The daemon, an engine that uses it, and what that brings:
+  pegaflow serve --detach --pool-size 30gb
+  pegaflow vllm -- some/model --port 8000
+  pegaflow status
+What is in the way, and how large a cache to buy:
+  pegaflow doctor
+  pegaflow plan --trace requests.jsonl --model some/model/config.json
+""",
     "serve": """
 A daemon with 30 GiB of memory that outlives this terminal:
   pegaflow serve --detach --pool-size 30gb
@@ -137,7 +146,7 @@ All of a disk, without asking:
   pegaflow bench sharing --engines 4
 """,
 }
-"""By the words of the command; lines in between say what an example does, if needed."""
+"""By the words of the command (none: of all); lines in between say what an example does."""
 
 
 def add_examples(command: Any, words: tuple[str, ...] = ()) -> None:

@@ -15,6 +15,7 @@ from pegaflow.cli.plan_options import refuse_others
 from pegaflow.cli.plan_text import document, tables
 from pegaflow.cli.trace.options import MOST_BLOCK_TOKENS
 from pegaflow.cli.trace_reading import counting_progress, notes, reading_progress
+from pegaflow.config import SETTINGS
 from pegaflow.errors import ConfigError
 from pegaflow.file_names import shown_name
 from pegaflow.whole_file import whole_file
@@ -205,7 +206,12 @@ def plan(
         typer.Option("--instances", min=1, max=1024, help="Engines that could have private pools."),
     ] = 8,
     policy: Annotated[
-        str, typer.Option("--policy", help="The policy to recommend a size for.")
+        str,
+        typer.Option(
+            "--policy",
+            metavar=SETTINGS["eviction_policy"].kind.metavar,
+            help="The policy to recommend a size for.",
+        ),
     ] = "density",
     plot: Annotated[
         Path | None,
@@ -221,7 +227,7 @@ def plan(
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """Say what a cache would hit of a recorded trace, and how large it should be."""
+    """Say how large a cache a trace of requests is worth, and why."""
     from pegaflow.planning import (
         BytesPerToken,
         Rates,
@@ -278,7 +284,8 @@ def plan(
         write_json(context, "plan", document(recorded, token, planned, worth, break_even))
     else:
         write_tables(context, tables(recorded, token, planned, worth, break_even))
-        write_line(context, "\n" + "\n".join(text_plot(planned)))
+        if len(sizes) > 1:
+            write_line(context, "\n" + "\n".join(text_plot(planned)))
         write_line(context, f"\n{planned.recommendation}.")
 
 

@@ -9,6 +9,7 @@ from pegaflow.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from pegaflow.planning import BytesPerToken, Plan, Trace, Worth
 
@@ -71,9 +72,16 @@ def tables(
         together = point.memory_percent + point.ssd_percent
         parts = (point.memory_percent, point.ssd_percent, together)
         behind.add_row(f"{point.ssd_blocks:,}", *held, *(f"{part:.1f}" for part in parts))
-    behind.title = f"behind {pools.capacity_blocks:,} blocks of memory under {pools.policy}"
+    behind.title = _title(f"behind {pools.capacity_blocks:,} blocks of memory under {pools.policy}")
     behind.title_justify = "left"
     yield behind
+
+
+def _title(text: str) -> "Text":
+    """Above a table, on one line however narrow the table is."""
+    from rich.text import Text
+
+    return Text(text, style="table.title", no_wrap=True, overflow="ignore")
 
 
 def _overview(
@@ -109,4 +117,8 @@ def _curves(plan: "Plan", block_bytes: int | None) -> "Table":
         size = points[0].capacity_blocks
         held = [format_size(size * block_bytes)] if block_bytes else []
         curves.add_row(f"{size:,}", *held, *(f"{point.hit_percent:.1f}" for point in points))
+    curves.title = _title(
+        "% of the blocks that are hits; belady knows the future, so none has more"
+    )
+    curves.title_justify = "left"
     return curves

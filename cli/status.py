@@ -44,7 +44,7 @@ def status(
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """Show the daemon, its pool, and who is attached; or a line for each of several.
+    """Show the daemon, its pool and its engines, or several daemons.
 
     Exit code 0: it works; 3: no daemon answers; 4: it does not answer in time; 5: it is degraded.
     """

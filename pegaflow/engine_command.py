@@ -74,7 +74,7 @@ def plan(
         found = versions.get("pegaflow-kv", "none")
         raise ConfigError(
             f"{python} has pegaflow-kv {found}, and this is {VERSION}; "
-            f"run `{python} -m pip install pegaflow-kv=={VERSION}`"
+            f"run `{python} -m pip install pegaflow-kv=={VERSION}`, or with this version's wheel"
         )
     if args[:1] == ["serve"]:
         args = args[1:]

@@ -27,7 +27,7 @@ def transfer(
     quick: Quick = False,
     json: Json = False,
 ) -> None:
-    """Measure saves, loads and lookups against what the machine can copy.
+    """Measure saves, loads and lookups against plain copies.
 
     A daemon of its own moves fresh random bytes of a simulated engine, in each layout that vLLM
     has. On a GPU the limit is one large copy by cupy, without one it is memcpy. Settings in

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-HELP: Final = """Look at daemons: where blocks are found, how full tiers are, how fast blocks move.
+HELP: Final = """Watch daemons: where blocks are found, what is full, how fast.
 
 Everything comes from /v1/status and /metrics of a daemon's HTTP interface; nothing is changed.
 

@@ -5,7 +5,7 @@ import typer
 from pegaflow.cli.trace import convert, info, record, replay
 
 app = typer.Typer(
-    help="Record what engines look up, look at traces of requests, and replay them.",
+    help="Record what engines look up; show, convert and replay traces.",
     rich_markup_mode=None,
 )
 app.command("record")(record.record)

@@ -37,7 +37,7 @@ def record(
     timeout: Silence = "5s",
     json: Json = False,
 ) -> None:
-    """Have the running daemon record what engines look up, until --stop or its end.
+    """Record what engines look up, until --stop or the daemon's end.
 
     It writes times and hashed ids of blocks, no content, with 1 % of a processor at most.
     `pegaflow status` says how far it is; `serve --record-dir` records from the start on. Ids are

@@ -80,7 +80,7 @@ def replay(
     timeout: Timeout = "5s",
     json: Json = False,
 ) -> None:
-    """Replay a trace against the running daemon, and compare every byte that comes back.
+    """Replay a trace against the daemon, and compare every byte.
 
     Each engine looks up the blocks of its requests, loads what is cached, and saves the rest, with
     bytes of this run alone. They stay in the daemon's cache afterwards, in a namespace of the run.

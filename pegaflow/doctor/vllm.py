@@ -53,7 +53,8 @@ def _connector(python: str, version: str | None) -> Finding:
     if version == VERSION:
         return Finding("connector", "ok", "vLLM's connector is of this version", evidence)
     text = "vLLM's connector is of another version" if version else "vLLM has no connector"
-    remedy = f"run `{python} -m pip install pegaflow-kv=={VERSION}`"
+    package = f"pegaflow-kv=={VERSION}"
+    remedy = f"run `{python} -m pip install {package}`, or with this version's wheel"
     return Finding("connector", "problem", text, evidence, remedy)
 
 

@@ -74,7 +74,8 @@ def read_config(path: Path) -> ModelConfig:
         config = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
-            f"the model's {path} cannot be read ({error.strerror}); {GIVE}"
+            f"the model's configuration {path} cannot be read ({error.strerror}): --model is a "
+            f"config.json of this machine, or a folder with one; {GIVE}"
         ) from error
     except ValueError as error:
         raise ConfigError(f"{path} is no JSON ({error}); {GIVE}") from error

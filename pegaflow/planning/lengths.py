@@ -37,7 +37,8 @@ def lengths_form(first: str, options: ReadOptions) -> Form | None:
             continue
         says = _SESSIONS if session in header else _OWN
         reuse = _SUPPOSED.format(shared=options.shared_tokens, sessions=says)
-        trace = Trace(form, options.block_tokens or _BLOCK_TOKENS, reuse)
+        block_tokens = options.block_tokens or _BLOCK_TOKENS
+        trace = Trace(form, block_tokens, reuse, has_content=False)
         if unknown := sorted(set(header) - {*needed, session, answer} - others):
             trace.notes.append(f"there are columns that are not used: {', '.join(unknown)}")
         columns = [header.index(name) if name in header else None for name in (session, answer)]

@@ -153,6 +153,12 @@ def _sentence(
     pools: Pools,
     worth: Worth,
 ) -> str:
+    if ceiling < 1 and not trace.has_content:
+        return (
+            "whether a cache is worth it cannot be told: the trace has no content, so it does not "
+            "say what its prompts share; suppose it with --shared-tokens, or record what engines "
+            "look up with `pegaflow trace record`"
+        )
     if ceiling < 1:
         return (
             f"an external cache is not worth it for this trace: only {ceiling:g}% of its blocks "

@@ -16,6 +16,8 @@ class Trace:
     """Tokens of a block."""
     reuse_model: str
     """Where equal blocks come from, in words: recorded, or supposed."""
+    has_content: bool = True
+    """Whether it says which blocks are equal; else that is supposed."""
     block_bytes: int | None = None
     """Bytes of a block, where the trace says so."""
     requests: int = 0

@@ -11,7 +11,7 @@ import pytest
 from pegaflow.cli import detach
 from pegaflow.cli.exit_codes import ExitCode, exit_code_of
 from pegaflow.config import load
-from pegaflow.errors import CallTimeout
+from pegaflow.errors import CallTimeout, ConfigError
 
 _DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
@@ -66,3 +66,19 @@ def test_a_daemon_that_no_kill_ends_is_left_and_named(
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == -signal.SIGKILL
     assert f"its process (pid {process.pid}) still runs" in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({}, "choose a socket elsewhere with --socket"),
+        ({"log_file": "/proc/pegaflow/daemon.log"}, "name another with --log-file"),
+    ],
+)
+def test_a_log_file_that_cannot_be_written_has_a_remedy(
+    settings: dict[str, str], remedy: str
+) -> None:
+    # Nobody can make files there, not even root.
+    loaded = load({"socket": "/proc/pegaflow/daemon.sock", **settings}, config=None, environ={})
+    with pytest.raises(ConfigError, match=remedy):
+        detach.start_detached(loaded, {}, 0.2)

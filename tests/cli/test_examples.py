@@ -29,6 +29,7 @@ def _leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 ROOT: Final[Any] = typer.main.get_command(app)
 add_examples(ROOT)
 COMMANDS: Final = list(_leaves(ROOT))
+GROUPS: Final = sorted({words[:-1] for words in COMMANDS})
 
 
 def _examples(words: tuple[str, ...], said: str) -> list[list[str]]:
@@ -75,4 +76,28 @@ def test_a_mistake_in_an_example_would_be_seen() -> None:
 
 
 def test_there_is_no_example_of_a_command_that_is_none() -> None:
-    assert EXAMPLES.keys() <= {" ".join(words) for words in COMMANDS}
+    assert EXAMPLES.keys() <= {"", *(" ".join(words) for words in COMMANDS)}
+
+
+def test_help_without_a_command_has_examples_that_are_taken(
+    pegaflow: CommandLine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert pegaflow("--help").code == 0
+    examples = _examples((), capsys.readouterr().out)
+    assert {example[0] for example in examples} >= {"serve", "vllm", "status"}
+    for example in examples:
+        _parse(example)
+
+
+@pytest.mark.parametrize("words", GROUPS, ids=" ".join)
+def test_lists_of_commands_have_whole_sentences(
+    pegaflow: CommandLine,
+    words: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert pegaflow(*words, "--help").code == 0
+    _, _, listed = capsys.readouterr().out.partition("Commands:\n")
+    assert listed and not re.search(r"\.\.\.$", listed, re.MULTILINE)

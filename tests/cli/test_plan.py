@@ -79,6 +79,26 @@ def test_sizes_in_bytes_need_the_bytes_of_a_token(
     assert document["policies"]["lru"][0]["capacity_blocks"] == 10
 
 
+def test_a_heading_is_one_line_above_a_narrow_table(pegaflow: CommandLine, trace: str) -> None:
+    done = pegaflow("plan", "--trace", trace, "--capacity-blocks", "100")
+    lines = done.out.splitlines()
+    at = lines.index("behind 100 blocks of memory under density")
+    assert lines[at + 1].startswith("ssd blocks")
+
+
+def test_the_policies_are_named_in_the_help(
+    pegaflow: CommandLine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pegaflow("plan", "--help").code == 0
+    policies = [name for name in _native.RecordedRequests.policies() if name != "belady"]
+    assert "|".join(policies) in capsys.readouterr().out
+
+
+def test_one_size_is_not_drawn_in_text(pegaflow: CommandLine, trace: str) -> None:
+    done = pegaflow("plan", "--trace", trace, "--capacity-blocks", "100")
+    assert "100 blocks" in done.out and "l lru" not in done.out
+
+
 def test_the_curves_are_drawn_in_text_too(pegaflow: CommandLine, trace: str) -> None:
     lines = pegaflow("plan", "--trace", trace).out.splitlines()
     legend = "l lru, s s3fifo, i sieve, a arc, t tinylfu, d density, b belady"
@@ -245,3 +265,15 @@ def test_a_trace_without_reuse_is_worth_no_cache(pegaflow: CommandLine, tmp_path
     ]
     done = pegaflow("plan", "--trace", str(write_lines(tmp_path / "t.jsonl", lines)))
     assert "not worth it" in done.out.splitlines()[-1]
+
+
+def test_a_trace_without_content_does_not_say_that_a_cache_is_worth_nothing(
+    pegaflow: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "azure.csv"
+    rows = "".join(f"2023-11-16 18:17:{n:02},600,1\n" for n in range(50))
+    file.write_text(f"TIMESTAMP,ContextTokens,GeneratedTokens\n{rows}", encoding="utf-8")
+    last = pegaflow("plan", "--trace", str(file)).out.splitlines()[-1]
+    assert "cannot be told" in last and "--shared-tokens" in last
+    supposed = pegaflow("plan", "--trace", str(file), "--shared-tokens", "512")
+    assert "share one pool" in supposed.out.splitlines()[-1]
