@@ -60,15 +60,30 @@ struct Waiting {
     /// There may be something to do without an event.
     is_woken: bool,
     is_asleep: bool,
+    is_closed: bool,
 }
 
 impl Inbox {
+    /// Drops what is told to a writer that has ended: whoever waits for an answer hears that there will be none.
     pub(super) fn tell(&self, event: Event) {
         let mut waiting = self.waiting.lock();
+        if waiting.is_closed {
+            return;
+        }
         waiting.events.push(event);
         if waiting.is_asleep {
             self.changed.notify_one();
         }
+    }
+
+    /// The writer has ended.
+    pub(super) fn close(&self) {
+        let mut waiting = self.waiting.lock();
+        waiting.is_closed = true;
+        let untaken = std::mem::take(&mut waiting.events);
+        drop(waiting);
+        // What they hold, as pins of segments, may tell this inbox when it goes.
+        drop(untaken);
     }
 
     /// Has the writer look at what it does next.

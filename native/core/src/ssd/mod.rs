@@ -134,7 +134,12 @@ impl Ssd {
     pub fn write(&self, write: BlockWrite) -> std::result::Result<(), Refused> {
         let accepted = self.accept(write);
         match accepted {
-            Ok(()) => self.tier.wake_paths(),
+            Ok(()) => {
+                if !self.tier.wake_paths() {
+                    // The last path has gone since it was looked at.
+                    self.tier.fail_unfit(&gone());
+                }
+            }
             Err(refused) => {
                 let reasons = Refused::ALL.iter().zip(&self.tier.refused);
                 reasons
@@ -244,7 +249,11 @@ impl Ssd {
         let answers: Vec<_> = usable.map(|path| path.ask(Event::Flush)).collect();
         answers
             .into_iter()
-            .try_for_each(|answer| answer.wait(patience).map(drop))
+            .try_for_each(|answer| match answer.wait(patience) {
+                // It has made safe what it had taken before it went.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                answered => answered.map(drop),
+            })
     }
 
     /// Waits until paths have taken all that was accepted; false when somebody has enough of it before.
@@ -378,6 +387,11 @@ impl Ssd {
         snapshot.metadata_bytes = index.memory_bytes();
         snapshot
     }
+}
+
+/// What is said of blocks that no path is left for.
+fn gone() -> Error {
+    Error::new(ErrorKind::Io, "no path of the ssd tier is online any more")
 }
 
 /// What is said when a deadline passes before something has ended.

@@ -100,7 +100,7 @@ impl Ssd {
     /// Changes the capacity of a path; a smaller one evicts the oldest segments, and returns when their files are gone.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Config` below [`MIN_CAPACITY`], `Permission` when
+    /// `NotFound` for a directory that the tier has not, or no more, `Config` below [`MIN_CAPACITY`], `Permission` when
     /// files cannot be deleted, `Io` when its disk answers nothing or the deadline passes before.
     pub fn resize<'a>(&self, dir: &FilePath, capacity: u64, patience: impl Into<Patience<'a>>) -> Result<()> {
         let path = self.path(dir)?;
@@ -112,7 +112,8 @@ impl Ssd {
     /// Evicts the oldest blocks in whole segments: at least `bytes`, or all, of one path, or of all by their shares.
     ///
     /// # Errors
-    /// `NotFound` for a directory that the tier has not, `Io` when a path fails, its disk answers nothing, or the deadline passes before.
+    /// `NotFound` for a directory that the tier has not, or no more, `Io` when a path fails, its disk answers nothing, or the deadline
+    /// passes before.
     pub fn evict<'a>(
         &self,
         dir: Option<&FilePath>,
@@ -143,7 +144,11 @@ impl Ssd {
         }
         let mut evicted = Evicted::default();
         for answer in answers {
-            let its = answer.wait(patience)?.unwrap_or_default();
+            let its = match answer.wait(patience) {
+                // All that it had is gone with it.
+                Err(error) if dir.is_none() && error.kind() == ErrorKind::NotFound => Evicted::default(),
+                its => its?.unwrap_or_default(),
+            };
             evicted.blocks += its.blocks;
             evicted.bytes += its.bytes;
         }
@@ -258,7 +263,8 @@ impl Answer {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::new(ErrorKind::Io, "the ssd path has ended meanwhile"));
+                    let message = format!("{} has left the ssd tier meanwhile", self.path.dir.display());
+                    return Err(Error::new(ErrorKind::NotFound, message));
                 }
             }
         }

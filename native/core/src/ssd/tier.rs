@@ -83,9 +83,11 @@ impl Tier {
         self.queue.fail_waiting(largest.unwrap_or(0), error);
     }
 
-    /// Has every path look whether it can write what waits.
-    pub(super) fn wake_paths(&self) {
-        self.paths.read().iter().for_each(|path| path.inbox.wake());
+    /// Has every path look whether it can write what waits; false when none can write anything.
+    pub(super) fn wake_paths(&self) -> bool {
+        let paths = self.paths.read();
+        paths.iter().for_each(|path| path.inbox.wake());
+        paths.iter().any(|path| path.is_usable())
     }
 }
 

@@ -221,6 +221,13 @@ impl Life {
     }
 }
 
+impl Drop for Life {
+    /// However it ends: nobody is to wait for an answer of a path that has no thread.
+    fn drop(&mut self) {
+        self.path.inbox.close();
+    }
+}
+
 impl Path {
     fn go_offline_for_good(&self) {
         self.is_online.store(false, Ordering::Release);
@@ -228,6 +235,9 @@ impl Path {
             reason: "it was removed".to_owned(),
         };
         self.reads.set_engine(None);
+        // What was left to it, and only it has room for, would wait for ever.
+        self.tier.wake_paths();
+        self.tier.fail_unfit(&self.offline_error());
     }
 
     /// Takes everything of the path out of the index.

@@ -8,6 +8,7 @@ mod foreign;
 mod format;
 mod gone;
 mod hung;
+mod leaving;
 mod lifecycle;
 mod mounts;
 mod power;
