@@ -102,7 +102,7 @@ fn survive_kills(capacity: u64) {
 fn served(ssd: &Ssd, space: SsdSpaceId, begun: &HashSet<Hash>) -> HashSet<Hash> {
     let mut found = HashSet::new();
     let mut pages = Pages::new();
-    for block in ssd.blocks(Some(space), BlockOrder::Recent) {
+    for block in ssd.blocks(Some(space), None, BlockOrder::Recent) {
         let hash = Hash::try_from(block.hash).unwrap();
         assert!(begun.contains(&hash), "a block that nobody wrote");
         let extent = ssd.find(space, &hash).unwrap();

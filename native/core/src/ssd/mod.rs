@@ -40,6 +40,7 @@ pub use snapshot::{
     SsdSnapshot,
 };
 
+use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -309,12 +310,19 @@ impl Ssd {
         evicted
     }
 
-    /// The blocks that can be found now, of one space or all.
-    pub fn blocks(&self, space: Option<SsdSpaceId>, order: BlockOrder) -> Vec<SsdBlock> {
+    /// The blocks that can be found now, of one space or all, on one path or any.
+    pub fn blocks(
+        &self,
+        space: Option<SsdSpaceId>,
+        dir: Option<&FilePath>,
+        order: BlockOrder,
+    ) -> Vec<SsdBlock> {
         let index = self.tier.index.lock();
         let found = index.handles().filter_map(|handle| index.found(handle));
         let is_meant = |found: &Found| {
-            space.is_none_or(|space| found.entry.space() == space) && found.segment.path.is_usable()
+            space.is_none_or(|space| found.entry.space() == space)
+                && dir.is_none_or(|dir| dir == found.segment.path.dir)
+                && found.segment.path.is_usable()
         };
         let mut blocks: Vec<_> = found
             .filter(is_meant)

@@ -44,7 +44,7 @@ impl Operate for TierDrain {
                 (end.written_blocks, end.written_bytes, end.no_room_blocks)
             }
             Tier::Ssd => {
-                let end = fill_memory(daemon, progress)?;
+                let end = fill_memory(daemon, self.path.as_ref(), progress)?;
                 (end.fetched_blocks, end.fetched_bytes, 0)
             }
         };

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Operate;
 use super::amount::{Amount, Bytes};
 use super::namespace::NamespacePrefix;
+use super::path::AbsolutePath;
 use super::tier::ssd_with_paths;
 use crate::daemon::Daemon;
 
@@ -79,16 +80,24 @@ impl Operate for Warm {
             },
             bytes_per_s: self.rate_bytes_per_s.map(Bytes::get),
             is_dry_run: self.dry_run,
-            may_evict: false,
+            ..WarmRequest::default()
         };
         let end = warm(daemon, request, progress)?;
         Ok(Warmed::of(end, self.dry_run))
     }
 }
 
-/// Fetches what free memory has room for.
-pub(super) fn fill_memory(daemon: &Daemon, progress: &Progress) -> Result<WarmProgress> {
-    warm(daemon, WarmRequest::default(), progress)
+/// Fetches what free memory has room for, of what is on a path or on any.
+pub(super) fn fill_memory(
+    daemon: &Daemon,
+    path: Option<&AbsolutePath>,
+    progress: &Progress,
+) -> Result<WarmProgress> {
+    let request = WarmRequest {
+        path: path.map(|path| path.0.clone()),
+        ..WarmRequest::default()
+    };
+    warm(daemon, request, progress)
 }
 
 fn warm(daemon: &Daemon, request: WarmRequest, progress: &Progress) -> Result<WarmProgress> {

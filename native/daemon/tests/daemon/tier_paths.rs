@@ -94,6 +94,40 @@ async fn a_daemon_without_an_ssd_tier_gets_one_with_its_first_path() {
 }
 
 #[tokio::test]
+async fn what_is_drained_from_a_path_is_what_memory_gets() {
+    let disk = TempDir::new().unwrap();
+    let path = |name: &str| disk.path().join(name).to_str().unwrap().to_owned();
+    let daemon = Daemon::start();
+    let shape = Shape::new();
+    let mut engine = Engine::start(daemon.socket(), &shape).await;
+    let mut saved = Vec::new();
+    for name in ["one", "two"] {
+        operate(&daemon, &add_path(path(name))).await.unwrap();
+        let hashes = fresh_hashes(8);
+        engine.save(&hashes, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+        saved.push(hashes);
+        let drain = json!({"operation": "tier-drain", "tier": "memory"});
+        operate(&daemon, &drain).await.unwrap();
+        let remove = json!({"operation": "tier-remove-path", "path": path(name)});
+        operate(&daemon, &remove).await.unwrap();
+    }
+    for name in ["one", "two"] {
+        operate(&daemon, &add_path(path(name))).await.unwrap();
+    }
+    let drain = json!({"operation": "tier-drain", "tier": "ssd", "path": path("one")});
+    let drained = operate(&daemon, &drain).await.unwrap();
+    assert_eq!(
+        (&drained["copied_blocks"], &drained["blocks"]),
+        (&json!(8), &json!(8))
+    );
+    for (hashes, tiers) in saved.iter().zip([(8, 0), (0, 8)]) {
+        let request = lookup_request(engine.scheduler.id(), packed(hashes));
+        let (found, _) = wait_for(&mut engine, &request).await;
+        assert_eq!((found.memory_blocks, found.ssd_blocks), tiers);
+    }
+}
+
+#[tokio::test]
 async fn a_stop_brings_all_to_a_path_that_was_added() {
     let disk = TempDir::new().unwrap();
     let path = disk.path().join("ssd");

@@ -60,7 +60,7 @@ impl Model {
     /// What of the saved blocks can be found.
     fn found(&mut self) -> HashSet<Hash> {
         let fixture = self.fixture();
-        let blocks = fixture.ssd.blocks(None, BlockOrder::Recent);
+        let blocks = fixture.ssd.blocks(None, None, BlockOrder::Recent);
         blocks
             .into_iter()
             .map(|block| Hash::try_from(block.hash).unwrap())

@@ -96,7 +96,9 @@ fn a_block_that_is_read_again_and_again_stays() {
     }
     assert!(!fixture.has(&cold));
     assert!(fixture.path().kept_blocks >= 6, "{:?}", fixture.path());
-    let order = fixture.ssd.blocks(Some(fixture.space), BlockOrder::Frequent);
+    let order = fixture
+        .ssd
+        .blocks(Some(fixture.space), None, BlockOrder::Frequent);
     let first: Vec<&[u8]> = order.iter().take(3).map(|block| block.hash.as_slice()).collect();
     assert!(hot.iter().all(|hash| first.contains(&hash.as_slice())));
     fixture.close();
@@ -111,7 +113,7 @@ fn blocks_are_listed_the_last_first() {
     let mut fixture = Fixture::open(&dir);
     let hashes: Vec<Hash> = (0..60).map(|_| fixture.write()).collect();
     let listed = || {
-        let blocks = fixture.ssd.blocks(None, BlockOrder::Recent);
+        let blocks = fixture.ssd.blocks(None, None, BlockOrder::Recent);
         assert!(blocks.iter().all(|block| block.bytes == 80_000));
         blocks
             .into_iter()
@@ -122,7 +124,7 @@ fn blocks_are_listed_the_last_first() {
     assert_eq!(listed(), hashes);
     fixture.close();
     let reopened = fixture.reopen(None);
-    let blocks = reopened.ssd.blocks(None, BlockOrder::Recent);
+    let blocks = reopened.ssd.blocks(None, None, BlockOrder::Recent);
     assert!(
         blocks
             .iter()
@@ -269,7 +271,7 @@ fn uses_outlive_a_restart_as_far_as_a_block_was_moved_for_them() {
     let last = fixture.write();
     assert!(fixture.has(&last));
     let hashes = |fixture: &Fixture| {
-        let blocks = fixture.ssd.blocks(None, BlockOrder::Frequent);
+        let blocks = fixture.ssd.blocks(None, None, BlockOrder::Frequent);
         blocks.into_iter().map(|block| block.hash).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&fixture)[..2], [hot.to_vec(), last.to_vec()]);
@@ -277,7 +279,7 @@ fn uses_outlive_a_restart_as_far_as_a_block_was_moved_for_them() {
     let fixture = fixture.reopen(None);
     let after = hashes(&fixture);
     assert_eq!(after[0], hot);
-    let recent = fixture.ssd.blocks(None, BlockOrder::Recent);
+    let recent = fixture.ssd.blocks(None, None, BlockOrder::Recent);
     let others = recent
         .into_iter()
         .map(|block| block.hash)

@@ -1,6 +1,7 @@
 //! Filling the pool's free room from ssd, in the background.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
 pub struct WarmRequest {
     /// Blocks of this namespace only.
     pub namespace: Option<[u8; 32]>,
+    /// Blocks on this path only.
+    pub path: Option<PathBuf>,
     /// At most so many bytes of pages.
     pub limit_bytes: Option<u64>,
     /// Which blocks come first.
@@ -222,7 +225,7 @@ impl Store {
         };
         let mut plan = Vec::new();
         let mut progress = WarmProgress::default();
-        for block in tier.ssd.blocks(only, request.order) {
+        for block in tier.ssd.blocks(only, request.path.as_deref(), request.order) {
             let Some(known) = spaces.get(&block.space) else {
                 continue;
             };
