@@ -193,7 +193,15 @@ fn may_be_own(file: &fs::Metadata, unit: &Buffer) -> bool {
 
 /// Whether files that are there can be used though no more can be made, and none be deleted.
 fn is_denied(error: &io::Error) -> bool {
-    let denials = [libc::EPERM, libc::EACCES, libc::EROFS, libc::EDQUOT, libc::EFBIG];
+    let denials = [
+        libc::EPERM,
+        libc::EACCES,
+        libc::EROFS,
+        libc::EDQUOT,
+        libc::EFBIG,
+        libc::EMFILE,
+        libc::ENFILE,
+    ];
     error.raw_os_error().is_some_and(|error| denials.contains(&error))
 }
 

@@ -100,7 +100,7 @@ fn a_read_that_fails_is_a_miss_and_many_take_the_path_offline() {
 
 #[test]
 fn a_file_system_that_takes_no_more_degrades_a_path_until_it_does() {
-    for errno in [libc::ENOSPC, libc::EDQUOT, libc::EPERM, libc::EROFS] {
+    for errno in [libc::ENOSPC, libc::EDQUOT, libc::EPERM, libc::EROFS, libc::EMFILE] {
         is_degraded_by(errno);
     }
 }
