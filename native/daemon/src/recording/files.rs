@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -63,6 +63,7 @@ impl Files {
         encoder.write_all(text.as_bytes())?;
         let member = encoder.finish()?;
         let length = member.len() as u64;
+        self.forget_gone()?;
         self.make_room(length)?;
         let has_room = self
             .there
@@ -81,6 +82,20 @@ impl Files {
                 // What could be written of it must not be in front of the next.
                 drop(file.set_len(*bytes));
                 return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets files that somebody else has moved away or deleted, and goes on in a new one where that was the newest.
+    fn forget_gone(&mut self) -> io::Result<()> {
+        self.there.retain(|(path, _)| fs::symlink_metadata(path).is_ok());
+        if let Some(open) = &self.open {
+            let open = open.metadata()?;
+            let newest = self.there.back().map(|(path, _)| fs::metadata(path));
+            let is_newest = |newest: fs::Metadata| (newest.dev(), newest.ino()) == (open.dev(), open.ino());
+            if !newest.is_some_and(|newest| newest.is_ok_and(is_newest)) {
+                self.open = None;
             }
         }
         Ok(())

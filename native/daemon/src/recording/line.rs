@@ -49,6 +49,11 @@ impl Lines {
         }
     }
 
+    /// What hides the hashes.
+    pub(super) fn key(&mut self) -> &mut Key {
+        &mut self.key
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.lookups == 0
     }

@@ -187,7 +187,8 @@ impl Writer {
         if lookups == 0 {
             return;
         }
-        let error = match self.files.append(&text, SystemTime::now()) {
+        let key = self.lines.key().keep();
+        let error = match key.and_then(|()| self.files.append(&text, SystemTime::now())) {
             Ok(()) => {
                 self.counts.lookups.fetch_add(lookups, Ordering::Relaxed);
                 None

@@ -326,3 +326,76 @@ fn the_files_never_take_more_than_they_may_and_the_newest_stay() {
     );
     assert_eq!(fs::read(directory.path().join("mine.txt")).unwrap(), b"mine");
 }
+
+#[test]
+fn files_that_somebody_moves_or_deletes_are_followed_by_new_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut files = Files::open(directory.path(), 1 << 20).unwrap();
+    let mut now = SystemTime::UNIX_EPOCH;
+    let away = directory.path().join("away");
+    for round in 0..3 {
+        for text in ["first", "second"] {
+            now += Duration::from_secs(1);
+            files.append(&format!("{text} {round}\n"), now).unwrap();
+        }
+        let there = recordings(directory.path());
+        assert_eq!(there.len(), 1, "the newest takes what follows");
+        assert_eq!(text_of(&there[0]), format!("first {round}\nsecond {round}\n"));
+        assert_eq!(files.bytes(), fs::metadata(&there[0]).unwrap().len());
+        match round {
+            0 => fs::remove_file(&there[0]).unwrap(),
+            _ => fs::rename(&there[0], &away).unwrap(),
+        }
+    }
+}
+
+/// Records a lookup into a directory whose key this happens to meanwhile.
+fn recorded_while(directory: &Path, change: impl FnOnce(&Path)) -> (RecordingSnapshot, Vec<String>) {
+    let recording = new_recording();
+    recording.start(directory, 1 << 20).unwrap();
+    change(&directory.join("ids.key"));
+    recording.record(|| Ok(asked(&[[1; 32]]))).unwrap();
+    (recording.stop().unwrap(), told(&recording))
+}
+
+#[test]
+fn a_key_that_somebody_takes_away_is_there_again_for_the_next_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = directory.path().join("ids.key");
+    recorded(directory.path(), Vec::new());
+    let text = fs::read(&key).unwrap();
+    let copied = key.with_extension("new");
+    let losses: [&dyn Fn(&Path); 2] = [&|key| fs::remove_file(key).unwrap(), &|key| {
+        fs::copy(key, &copied).unwrap();
+        fs::rename(&copied, key).unwrap();
+    }];
+    for lose in losses {
+        let (ended, _) = recorded_while(directory.path(), lose);
+        assert_eq!((ended.lookups, ended.left_out, ended.error), (1, 0, None));
+        assert_eq!(fs::read(&key).unwrap(), text);
+    }
+    let ids = all_ids(directory.path());
+    assert_eq!((ids.len(), &ids[0]), (2, &ids[1]));
+}
+
+#[test]
+fn nothing_is_recorded_beside_another_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = "0123456789abcdef0123456789abcdef\n";
+    let (ended, told) = recorded_while(directory.path(), |key| {
+        fs::remove_file(key).unwrap();
+        fs::write(key, other).unwrap();
+    });
+    assert_eq!((ended.lookups, ended.left_out), (0, 1));
+    let error = ended.error.unwrap();
+    assert!(
+        error.contains("ids.key is another key than the recording began with"),
+        "{error}"
+    );
+    assert!(told.iter().any(|text| text.contains(&error)));
+    assert!(recordings(directory.path()).is_empty());
+    assert_eq!(
+        fs::read_to_string(directory.path().join("ids.key")).unwrap(),
+        other
+    );
+}
