@@ -20,7 +20,7 @@ def stop_points(tmp_path_factory: pytest.TempPathFactory) -> StopPoints:
 
 @pytest.fixture(scope="session")
 def daemon(stop_points: StopPoints) -> Iterator[DaemonProcess]:
-    with DaemonProcess(environment=stop_points.environment) as daemon:
+    with DaemonProcess("128MiB", environment=stop_points.environment) as daemon:
         yield daemon
 
 
