@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::age::bucket;
 use super::class::{CLASSES, Class};
 use super::hazard::Hazards;
-use super::node::{List, Nodes};
+use super::node::{List, NONE, Nodes};
 use crate::eviction::Token;
 
 /// A cohort takes new members for so long, in moments.
@@ -41,6 +41,11 @@ impl Cohort {
         now.wrapping_sub(middle)
     }
 
+    /// Whether a member may have been used last at this moment.
+    fn covers(&self, used: u32) -> bool {
+        used.wrapping_sub(self.first) <= self.last.wrapping_sub(self.first)
+    }
+
     /// Counts the members that have come to older ages since the last look.
     fn grow_older(&mut self, now: u32, hazards: &mut Hazards) {
         let reached = bucket(self.age(now));
@@ -71,6 +76,8 @@ pub(super) struct Cohorts {
     free: Vec<u32>,
     /// Of each class, from the oldest to the youngest.
     by_class: [Vec<u32>; CLASSES],
+    /// The one of each class that was found last, or none: blocks of one prompt are looked for one after the other.
+    found: [u32; CLASSES],
     /// Those with leaves, and some others, the next to go first.
     order: BTreeSet<(Rank, u32)>,
     /// Those with leaves, by the moment from which their members are unused.
@@ -87,6 +94,7 @@ impl Default for Cohorts {
             cohorts: Vec::new(),
             free: Vec::new(),
             by_class: std::array::from_fn(|_| Vec::new()),
+            found: [NONE; CLASSES],
             order: BTreeSet::new(),
             with_leaves: BTreeSet::new(),
             edge: 0,
@@ -248,6 +256,7 @@ impl Cohorts {
     ///
     /// They have to be ranked anew then.
     pub(super) fn merge(&mut self, nodes: &mut Nodes, now: u32, hazards: &mut Hazards) {
+        self.found = [NONE; CLASSES];
         for list in &mut self.by_class {
             let mut before: Option<u32> = None;
             let (cohorts, free) = (&mut self.cohorts, &mut self.free);
@@ -287,20 +296,29 @@ impl Cohorts {
     }
 
     /// The cohort of a member that was used last at this moment.
-    fn find(&self, class: Class, used: u32) -> Option<u32> {
-        let list = self.by_class.get(class.number())?;
-        let youngest = list.last().and_then(|id| self.cohorts.get(*id as usize))?.last;
-        let age = youngest.wrapping_sub(used);
+    fn find(&mut self, class: Class, used: u32) -> Option<u32> {
+        let found = self.found.get_mut(class.number())?;
         let cohorts = &self.cohorts;
+        if cohorts
+            .get(*found as usize)
+            .is_some_and(|cohort| cohort.covers(used))
+        {
+            return Some(*found);
+        }
+        let list = self.by_class.get(class.number())?;
+        let youngest = list.last().and_then(|id| cohorts.get(*id as usize))?.last;
+        let age = youngest.wrapping_sub(used);
         let is_before = |id: &u32| {
             cohorts
                 .get(*id as usize)
                 .is_some_and(|cohort| youngest.wrapping_sub(cohort.last) > age)
         };
-        let at = list.partition_point(is_before);
-        let id = *list.get(at)?;
-        let has_begun = |cohort: &&Cohort| youngest.wrapping_sub(cohort.first) >= age;
-        self.cohorts.get(id as usize).filter(has_begun).map(|_| id)
+        let id = *list.get(list.partition_point(is_before))?;
+        if !cohorts.get(id as usize)?.covers(used) {
+            return None;
+        }
+        *found = id;
+        Some(id)
     }
 
     fn find_mut(&mut self, class: Class, used: u32) -> Option<&mut Cohort> {

@@ -1,5 +1,7 @@
 //! A memory of blocks that are not kept: of each its class, and when it was used last.
 
+use std::hint::black_box;
+
 use super::class::Class;
 
 const WAYS: usize = 8;
@@ -42,10 +44,16 @@ impl Entry {
     }
 }
 
-/// Buckets hold their entries from the youngest to the oldest; what is pushed out is forgotten.
+/// Entries from the youngest to the oldest; what is pushed out is forgotten. All are in one line of a processor's cache: most
+/// looks at a bucket wait for memory, and so only once.
+#[derive(Debug, Clone, Default)]
+#[repr(align(64))]
+struct Bucket([Entry; WAYS]);
+
+/// The memory: buckets, each for a range of fingerprints.
 #[derive(Debug, Default)]
 pub(super) struct Ghosts {
-    buckets: Vec<[Entry; WAYS]>,
+    buckets: Vec<Bucket>,
 }
 
 impl Ghosts {
@@ -56,9 +64,9 @@ impl Ghosts {
             return;
         }
         let count = needed + self.buckets.len() / GROWTH_DIVISOR;
-        let old = std::mem::replace(&mut self.buckets, vec![[Entry::NONE; WAYS]; count]);
+        let old = std::mem::replace(&mut self.buckets, vec![Bucket::default(); count]);
         for bucket in old {
-            for entry in bucket.into_iter().rev().filter(|entry| *entry != Entry::NONE) {
+            for entry in bucket.0.into_iter().rev().filter(|entry| *entry != Entry::NONE) {
                 if let Some(memory) = self.insert(entry.fingerprint(), entry.memory(now), now) {
                     forget(memory);
                 }
@@ -78,6 +86,18 @@ impl Ghosts {
         (forgotten != Entry::NONE).then(|| forgotten.memory(now))
     }
 
+    /// What is remembered of these blocks, which are forgotten with that.
+    pub(super) fn take_all(&mut self, fingerprints: &[u32], now: u32) -> Vec<Option<Memory>> {
+        // No look at a first entry depends on another: all wait for memory together, and `take` hardly at all then.
+        let bucket = |fingerprint: &u32| self.buckets.get(self.index(*fingerprint));
+        let firsts = fingerprints.iter().filter_map(bucket).map(|bucket| bucket.0[0].0);
+        black_box(firsts.fold(0, |all, first| all ^ first));
+        fingerprints
+            .iter()
+            .map(|fingerprint| self.take(*fingerprint, now))
+            .collect()
+    }
+
     /// What is remembered of a block, which is forgotten with that.
     pub(super) fn take(&mut self, fingerprint: u32, now: u32) -> Option<Memory> {
         let fingerprint = fingerprint.max(1);
@@ -85,9 +105,9 @@ impl Ghosts {
         let at = bucket
             .iter()
             .position(|entry| *entry != Entry::NONE && entry.fingerprint() == fingerprint)?;
-        let rest = bucket.get_mut(at..)?;
-        rest.rotate_left(1);
-        let found = std::mem::replace(rest.last_mut()?, Entry::NONE);
+        let found = *bucket.get(at)?;
+        bucket.copy_within(at + 1.., at);
+        *bucket.last_mut()? = Entry::NONE;
         Some(found.memory(now))
     }
 
@@ -96,23 +116,27 @@ impl Ghosts {
         for bucket in &mut self.buckets {
             let mut kept = [Entry::NONE; WAYS];
             let mut places = kept.iter_mut();
-            for entry in bucket.iter().filter(|entry| **entry != Entry::NONE) {
+            for entry in bucket.0.iter().filter(|entry| **entry != Entry::NONE) {
                 if !keeps(entry.fingerprint()) {
                     forget(entry.memory(now));
                 } else if let Some(place) = places.next() {
                     *place = *entry;
                 }
             }
-            *bucket = kept;
+            bucket.0 = kept;
         }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.buckets.capacity() * size_of::<[Entry; WAYS]>()
+        self.buckets.capacity() * size_of::<Bucket>()
+    }
+
+    fn index(&self, fingerprint: u32) -> usize {
+        ((u64::from(fingerprint) * self.buckets.len() as u64) >> u32::BITS) as usize
     }
 
     fn bucket(&mut self, fingerprint: u32) -> Option<&mut [Entry; WAYS]> {
-        let index = (u64::from(fingerprint) * self.buckets.len() as u64) >> u32::BITS;
-        self.buckets.get_mut(index as usize)
+        let index = self.index(fingerprint);
+        self.buckets.get_mut(index).map(|bucket| &mut bucket.0)
     }
 }

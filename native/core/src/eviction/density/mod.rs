@@ -268,10 +268,7 @@ impl EvictionPolicy for Density {
     fn request(&mut self, hits: &[Token], misses: &[u32], now: Tick) {
         self.see(now);
         self.fitting = self.kept;
-        let memories: Vec<_> = misses
-            .iter()
-            .map(|fingerprint| self.ghosts.take(*fingerprint, self.now))
-            .collect();
+        let memories = self.ghosts.take_all(misses, self.now);
         self.compare_with_lru(hits, &memories);
         let known = hits.len() + memories.iter().take_while(|memory| memory.is_some()).count();
         let tail = self.tails.of(known, hits.len() + misses.len());
