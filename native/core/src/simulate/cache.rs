@@ -10,13 +10,16 @@ pub fn policy(requests: &Requests, kind: PolicyKind, capacity: usize) -> u64 {
     requests.iter().map(|request| cache.serve(request) as u64).sum()
 }
 
+/// The token of a block that is not cached.
+const ABSENT: u32 = u32::MAX;
+
 /// A cache that has no bytes, only a policy.
 #[derive(Debug)]
 pub struct SimulatedCache {
     policy: Box<dyn EvictionPolicy>,
     capacity: usize,
-    /// By block.
-    tokens: Vec<Option<Token>>,
+    /// By block: of large traces there are many.
+    tokens: Vec<u32>,
     hits: Vec<Token>,
     misses: Vec<u32>,
 }
@@ -27,7 +30,7 @@ impl SimulatedCache {
         Self {
             policy: kind.build(),
             capacity,
-            tokens: vec![None; distinct_blocks],
+            tokens: vec![ABSENT; distinct_blocks],
             hits: Vec::new(),
             misses: Vec::new(),
         }
@@ -47,23 +50,20 @@ impl SimulatedCache {
         for block in blocks {
             let fingerprint = fingerprint(*block);
             let predecessor = after.replace(*block).map(|after| self.predecessor(after));
-            match self.tokens.get_mut(*block as usize) {
-                Some(Some(token)) => self.policy.present(*token, fingerprint, predecessor, time_us),
-                Some(place) => {
-                    let id = BlockId(*block);
-                    *place = Some(self.policy.insert(id, fingerprint, predecessor, time_us));
-                }
-                None => {}
+            if let Some(token) = cached(&self.tokens, *block) {
+                self.policy.present(token, fingerprint, predecessor, time_us);
+            } else if let Some(place) = self.tokens.get_mut(*block as usize) {
+                let id = BlockId(*block);
+                *place = self.policy.insert(id, fingerprint, predecessor, time_us).0;
             }
         }
         self.shrink();
     }
 
     fn predecessor(&self, block: u32) -> Predecessor {
-        let token = self.tokens.get(block as usize).copied().flatten();
         Predecessor {
             fingerprint: fingerprint(block),
-            kept: token.map(|token| Kept {
+            kept: cached(&self.tokens, block).map(|token| Kept {
                 token,
                 block: BlockId(block),
             }),
@@ -72,9 +72,10 @@ impl SimulatedCache {
 
     /// The blocks of the request that are cached, of its first ones.
     fn ask(&mut self, request: Request<'_>) -> usize {
-        let token = |block: &u32| self.tokens.get(*block as usize).copied().flatten();
         self.hits.clear();
-        self.hits.extend(request.blocks.iter().map_while(token));
+        let tokens = &self.tokens;
+        self.hits
+            .extend(request.blocks.iter().map_while(|block| cached(tokens, *block)));
         self.misses.clear();
         let others = request.blocks.iter().skip(self.hits.len());
         self.misses.extend(others.map(|block| fingerprint(*block)));
@@ -84,7 +85,7 @@ impl SimulatedCache {
 
     /// Whether the block is cached.
     pub fn has(&self, block: u32) -> bool {
-        self.tokens.get(block as usize).is_some_and(Option::is_some)
+        cached(&self.tokens, block).is_some()
     }
 
     /// Bytes that the policy has allocated.
@@ -97,11 +98,20 @@ impl SimulatedCache {
             let Some(BlockId(block)) = self.policy.victim() else {
                 return;
             };
-            if let Some(token) = self.tokens.get_mut(block as usize).and_then(Option::take) {
+            if let Some(token) = cached(&self.tokens, block) {
                 self.policy.remove(token, fingerprint(block));
+            }
+            if let Some(place) = self.tokens.get_mut(block as usize) {
+                *place = ABSENT;
             }
         }
     }
+}
+
+/// The token of a block, if it is cached.
+fn cached(tokens: &[u32], block: u32) -> Option<Token> {
+    let token = *tokens.get(block as usize)?;
+    (token != ABSENT).then_some(Token(token))
 }
 
 /// Stands in for the index's hash of a block key: different for each block.

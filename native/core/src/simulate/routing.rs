@@ -4,6 +4,9 @@ use super::cache::SimulatedCache;
 use super::requests::{Request, Requests};
 use crate::eviction::PolicyKind;
 
+/// Instead of an instance, for blocks that none has served.
+const NOBODY: u32 = u32::MAX;
+
 /// How requests come to instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Routing {
@@ -28,7 +31,7 @@ pub fn private_pools(
         SimulatedCache::new(kind, share, distinct)
     };
     let mut caches: Vec<_> = (0..instances).map(cache).collect();
-    let mut served_by = vec![None; distinct];
+    let mut served_by = vec![NOBODY; distinct];
     let mut turn = 0;
     let mut hits = 0;
     for request in requests.iter() {
@@ -45,7 +48,7 @@ pub fn private_pools(
         }
         for block in request.blocks {
             if let Some(server) = served_by.get_mut(*block as usize) {
-                *server = Some(instance);
+                *server = instance as u32;
             }
         }
     }
@@ -53,8 +56,11 @@ pub fn private_pools(
 }
 
 /// The instance of the last block of the request's known prefix, unless that is only what all prompts begin with.
-fn last_server(served_by: &[Option<usize>], request: Request<'_>) -> Option<usize> {
-    let server = |block: &u32| served_by.get(*block as usize).copied().flatten();
-    let known: Vec<_> = request.blocks.iter().map_while(server).collect();
-    known.get(1..).and_then(<[usize]>::last).copied()
+fn last_server(served_by: &[u32], request: Request<'_>) -> Option<usize> {
+    let servers = request
+        .blocks
+        .iter()
+        .map_while(|block| served_by.get(*block as usize));
+    let known = servers.take_while(|server| **server != NOBODY);
+    known.skip(1).last().map(|server| *server as usize)
 }
