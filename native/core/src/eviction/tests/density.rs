@@ -302,3 +302,20 @@ fn what_was_just_saved_is_found_at_any_speed() {
         }
     }
 }
+
+#[test]
+fn the_newest_half_stays_of_what_nobody_asked_for_however_fast_it_comes() {
+    const BLOCKS: u32 = 512;
+    for gap in [1, 50, 100, 150, 200, 300, 500, 1_000, 5_000, SECOND] {
+        let mut cache = Cache::new(PolicyKind::Density, BLOCKS as usize);
+        for block in 0..4 * BLOCKS {
+            // Not evenly: a moment may have one of them, or hundreds.
+            cache.now += if block / 100 % 2 == 0 { gap } else { gap * 10 };
+            cache.save(block);
+            let newest = (block + 1).saturating_sub(BLOCKS / 2)..=block;
+            for block in newest {
+                assert!(cache.tokens.contains_key(&block), "{block}, {gap} us apart");
+            }
+        }
+    }
+}
