@@ -30,16 +30,11 @@ class _View:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_tells_the_view_to_end_and_is_as_before_then(number: signal.Signals) -> None:
-    view = _View(hangs=False)
-    # Who started the tests may have them ignore it, as nohup does.
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        with ended_by_signals(view):
-            asyncio.run(view.run(number))
-        assert view.return_code == 128 + number
-        assert signal.getsignal(number) is signal.SIG_DFL
-    finally:
-        signal.signal(number, before)
+    before, view = signal.getsignal(number), _View(hangs=False)
+    with ended_by_signals(view):
+        asyncio.run(view.run(number))
+    assert view.return_code == 128 + number
+    assert signal.getsignal(number) is before
 
 
 def test_a_view_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
