@@ -144,9 +144,8 @@ async fn a_stop_brings_all_to_a_path_that_was_added() {
 
 #[tokio::test]
 async fn a_path_that_holds_more_than_its_size_is_added_only_with_leave_to_evict() {
-    const SMALL: u64 = 32 << 20;
-    // Its two segments are as large as all that it may have later, on a disk that has so much.
-    const LARGE: u64 = SMALL * 32;
+    // Its segments are as large as all that it may have later.
+    const LARGE: u64 = SIZE * 64;
     let disk = TempDir::new().unwrap();
     let path = disk.path().join("ssd");
     let add = |size: u64| json!({"operation": "tier-add-path", "path": path, "size_bytes": size});
@@ -159,9 +158,9 @@ async fn a_path_that_holds_more_than_its_size_is_added_only_with_leave_to_evict(
     let remove = json!({"operation": "tier-remove-path", "path": path});
     operate(&daemon, &remove).await.unwrap();
 
-    let refused = operate(&daemon, &add(SMALL)).await.unwrap_err();
+    let refused = operate(&daemon, &add(SIZE)).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
-    for said in ["is to have 32.0 MiB", "`--yes`"] {
+    for said in ["is to have 64.0 MiB", "`--yes`"] {
         assert!(refused.message().contains(said), "{refused}");
     }
     assert_eq!(daemon.status().await["ssd"]["paths"], json!([]));
@@ -172,14 +171,14 @@ async fn a_path_that_holds_more_than_its_size_is_added_only_with_leave_to_evict(
     );
     operate(&daemon, &remove).await.unwrap();
 
-    let mut smaller = add(SMALL);
+    let mut smaller = add(SIZE);
     smaller["evict"] = true.into();
     let added = operate(&daemon, &smaller).await.unwrap();
     assert_eq!(
         (&added["blocks"], &added["evicted_blocks"]),
         (&json!(0), &json!(8))
     );
-    assert_eq!(daemon.status().await["ssd"]["paths"][0]["capacity_bytes"], SMALL);
+    assert_eq!(daemon.status().await["ssd"]["paths"][0]["capacity_bytes"], SIZE);
 }
 
 #[tokio::test]
