@@ -8,6 +8,9 @@ const STEP_BITS: u32 = 2;
 /// A tick is a microsecond: a moment is 2^16 of them.
 const MOMENT_BITS: u32 = 16;
 
+/// Of blocks younger than so many moments ages hardly tell which came first.
+pub(super) const YOUNG_MOMENTS: u32 = 8;
+
 /// The moment of a tick: moments wrap around after 8.9 years.
 pub(super) fn moment(tick: Tick) -> u32 {
     (tick >> MOMENT_BITS) as u32

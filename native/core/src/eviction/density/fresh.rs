@@ -1,14 +1,13 @@
 //! What came last, which goes last.
 
 use super::Density;
+use super::age::YOUNG_MOMENTS;
 use super::node::NONE;
 use crate::eviction::Token;
 
 /// What came last is fresh, and goes last whatever its class: this part of all blocks,
 const FRESH_DIVISOR: usize = 32;
-/// and what came in so few moments that ages hardly tell it from what was there, up to this part of all, as long as others
-/// stay that were used last.
-const FRESH_MOMENTS: u32 = 8;
+/// and what is young, up to this part of all, as long as others stay that were used last.
 const MOST_FRESH_DIVISOR: usize = 4;
 /// So many at most, which the processor's caches still hold when they are fresh no more.
 const MOST_FRESH: usize = 1 << 12;
@@ -18,7 +17,7 @@ impl Density {
     pub(super) fn limit_fresh(&mut self) {
         let fitting = if self.fitting > 0 { self.fitting } else { self.kept };
         while let Some(node) = self.fresh.oldest().and_then(|token| self.nodes.get(token)) {
-            let is_new = self.now.wrapping_sub(node.used) < FRESH_MOMENTS;
+            let is_new = self.now.wrapping_sub(node.used) < YOUNG_MOMENTS;
             let is_known = self.recency.blocks(fitting) == 0;
             let divisor = if is_new && !is_known {
                 MOST_FRESH_DIVISOR

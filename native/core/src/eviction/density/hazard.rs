@@ -1,6 +1,6 @@
 //! How soon blocks of a class are used again, as seen so far.
 
-use super::age::{BUCKETS, bucket, least_age};
+use super::age::{BUCKETS, YOUNG_MOMENTS, bucket, least_age};
 use super::class::{CLASSES, Class};
 
 /// So many blocks are added to what was seen of each class and age: as of the average class, times how much more than that the class
@@ -12,8 +12,6 @@ const AVERAGE_WEIGHT: f64 = 64.0;
 /// The share of blocks used again in a bucket of age, when nothing was seen.
 const PRIOR_HAZARD: f64 = 0.01;
 const MOST_HAZARD: f64 = 0.99;
-/// Blocks younger than so many moments have the same density: of what comes faster than ages tell, the oldest goes first.
-const YOUNG_MOMENTS: u32 = 8;
 
 type ByAge = [f32; BUCKETS];
 
@@ -148,6 +146,7 @@ fn best_densities(hazard: impl Iterator<Item = f64>, density: &mut ByAge) {
         }
         hull.push(*point);
     }
+    // Young blocks have the same density: the oldest of them goes first.
     if let Some(young) = density.get_mut(..bucket(YOUNG_MOMENTS)) {
         young.fill(young.iter().copied().fold(0.0, f32::max));
     }
